@@ -1,0 +1,1 @@
+//! Table columns and cells of built-in kinds.

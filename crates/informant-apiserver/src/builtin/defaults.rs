@@ -1,0 +1,1 @@
+//! Defaults that built-in kinds get beyond their schema.

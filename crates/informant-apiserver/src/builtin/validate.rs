@@ -1,0 +1,1 @@
+//! Validation that built-in kinds get beyond their schema.

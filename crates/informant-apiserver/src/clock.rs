@@ -1,0 +1,1 @@
+//! The server's clock: every timestamp and every deadline comes from here.

@@ -1,0 +1,1 @@
+//! CustomResourceDefinitions: from the object to served resources.

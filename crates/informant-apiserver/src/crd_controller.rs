@@ -1,0 +1,1 @@
+//! The life of a CRD: accepted, established, terminating.

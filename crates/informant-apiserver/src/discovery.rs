@@ -1,0 +1,1 @@
+//! Discovery documents, legacy and aggregated.

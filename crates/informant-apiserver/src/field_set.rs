@@ -1,0 +1,1 @@
+//! Sets of field paths, and their FieldsV1 form.

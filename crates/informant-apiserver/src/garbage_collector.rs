@@ -1,0 +1,1 @@
+//! Owner-reference garbage collection.

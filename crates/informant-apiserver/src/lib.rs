@@ -1,0 +1,36 @@
+//! An embedded Kubernetes API server for tests and development.
+//!
+//! It's a [`tower`] service first and a listener second: in process it runs under paused time from one seed, on a socket
+//! kubectl and any other client use it. It keeps everything in memory, lets everybody do everything, and listens on
+//! loopback: **don't run it in production**.
+//!
+//! It depends on no client and no cache crate, so it can't share their bugs.
+
+pub mod status;
+
+pub mod resource;
+pub mod schema;
+
+mod apply;
+mod builtin;
+mod clock;
+mod crd;
+mod crd_controller;
+mod discovery;
+mod field_set;
+mod garbage_collector;
+mod list;
+mod listen;
+mod managed_fields;
+mod namespace_controller;
+mod object;
+mod openapi;
+mod patch;
+mod protobuf;
+mod registry;
+mod review;
+mod selector;
+mod service;
+mod store;
+mod table;
+mod watch;

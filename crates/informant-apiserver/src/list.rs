@@ -1,0 +1,1 @@
+//! Lists: snapshots, resource-version rules, pages and continue tokens.

@@ -1,0 +1,1 @@
+//! managedFields: who owns which field.

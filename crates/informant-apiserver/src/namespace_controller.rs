@@ -1,0 +1,1 @@
+//! Deletion of a namespace's content.

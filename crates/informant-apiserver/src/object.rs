@@ -1,0 +1,78 @@
+//! Reading and writing the metadata of an object that is a JSON value.
+//!
+//! Objects are `serde_json::Value` throughout this crate: a server for every kind can't have a Rust type for each.
+
+use serde_json::{Map, Value};
+
+/// A string at `metadata.<field>`, or the empty string.
+pub fn meta_str<'a>(object: &'a Value, field: &str) -> &'a str {
+    object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or("")
+}
+
+/// `metadata.name`, or the empty string.
+pub fn name(object: &Value) -> &str {
+    meta_str(object, "name")
+}
+
+/// `metadata.namespace`, or the empty string.
+pub fn namespace(object: &Value) -> &str {
+    meta_str(object, "namespace")
+}
+
+/// `metadata.uid`, or the empty string.
+pub fn uid(object: &Value) -> &str {
+    meta_str(object, "uid")
+}
+
+/// `metadata.resourceVersion`, or the empty string.
+pub fn resource_version(object: &Value) -> &str {
+    meta_str(object, "resourceVersion")
+}
+
+/// A label's value.
+pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.get("metadata")?.get("labels")?.get(key)?.as_str()
+}
+
+/// The names in `metadata.finalizers`.
+pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+    object
+        .get("metadata")
+        .and_then(|meta| meta.get("finalizers"))
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+}
+
+/// Whether `metadata.deletionTimestamp` is set.
+pub fn is_terminating(object: &Value) -> bool {
+    !meta_str(object, "deletionTimestamp").is_empty()
+}
+
+/// The value at a dotted path (`status.conditions`), if every step is there.
+pub fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(object, |value, field| value.get(field))
+}
+
+/// `metadata` as a map, made when it is missing; `None` when the object or its metadata isn't a JSON object.
+pub fn meta_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    let root = object.as_object_mut()?;
+    let meta = root.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    if meta.is_null() {
+        *meta = Value::Object(Map::new());
+    }
+    meta.as_object_mut()
+}
+
+/// Sets `metadata.<field>`; does nothing when the object has no metadata map.
+pub fn set_meta(object: &mut Value, field: &str, value: Value) {
+    if let Some(meta) = meta_mut(object) {
+        meta.insert(field.to_owned(), value);
+    }
+}
+
+/// Removes `metadata.<field>`.
+pub fn remove_meta(object: &mut Value, field: &str) -> Option<Value> {
+    meta_mut(object)?.remove(field)
+}

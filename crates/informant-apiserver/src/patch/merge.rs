@@ -1,0 +1,1 @@
+//! JSON merge patch (RFC 7386).

@@ -1,0 +1,1 @@
+//! The registry: what each verb does to the store.

@@ -1,0 +1,176 @@
+//! A served resource: its names, its scope, and the few rules in which one kind differs from another.
+//!
+//! Built-in resources come from one checked-in table, custom ones from their CRD; past this type nothing asks which.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::schema::{Definitions, Schema, SchemaView};
+
+/// Where objects live: kinds served in several versions (or groups, as Events) share one place.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StorageId {
+    /// API group; empty for the core group.
+    pub group: Arc<str>,
+    /// Plural resource name.
+    pub plural: Arc<str>,
+}
+
+/// One resource in one version, as it is served.
+#[derive(Debug, Clone)]
+pub struct Resource {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// Version, for example `v1`.
+    pub version: String,
+    /// Kind, for example `Deployment`.
+    pub kind: String,
+    /// Kind of a list, for example `DeploymentList`.
+    pub list_kind: String,
+    /// Plural name, as it stands in paths.
+    pub plural: String,
+    /// Singular name.
+    pub singular: String,
+    /// Short names, for example `deploy`.
+    pub short_names: Vec<String>,
+    /// Categories, for example `all`.
+    pub categories: Vec<String>,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Verbs that discovery lists, for example `create`, `get`, `list`, `watch`.
+    pub verbs: Vec<String>,
+    /// Subresources below an object.
+    pub subresources: Vec<Subresource>,
+    /// Where the objects are stored.
+    pub storage: StorageId,
+    /// The schema of an object.
+    pub schema: ResourceSchema,
+    /// Whether the kind is defined by a CRD.
+    pub custom: bool,
+    /// How the kind differs from the ordinary in its life cycle.
+    pub rules: Rules,
+}
+
+/// A subresource of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subresource {
+    /// Last path segment, for example `status`.
+    pub name: String,
+    /// Group of the subresource's own kind, when it differs (`autoscaling` for `scale`).
+    pub group: String,
+    /// Version of the subresource's own kind, when it differs.
+    pub version: String,
+    /// Kind that the subresource speaks, for example `Scale`.
+    pub kind: String,
+    /// Verbs that discovery lists.
+    pub verbs: Vec<String>,
+    /// For `scale`: where the numbers are in the object.
+    pub scale: Option<ScalePaths>,
+}
+
+/// Where `scale` reads and writes, as paths without the leading dot: `spec.replicas`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// Desired replicas.
+    pub spec_replicas: String,
+    /// Observed replicas.
+    pub status_replicas: String,
+    /// The label selector: an object (built-in) or a string (custom); empty when there is none.
+    pub label_selector: String,
+}
+
+/// An object's schema with its shared definitions, cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct ResourceSchema {
+    root: Arc<Schema>,
+    definitions: Arc<Definitions>,
+}
+
+/// When `metadata.generation` rises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GenerationRule {
+    /// The kind has no generation.
+    None,
+    /// With a change of `spec`.
+    Spec,
+    /// With a change of `spec` or of the annotations (Deployments).
+    SpecOrAnnotations,
+    /// With any change outside `metadata` and, when there is a status subresource, `status` (custom kinds).
+    OutsideMetadata,
+}
+
+/// The rules in which kinds differ. The default is an ordinary built-in kind with a spec and a status subresource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// When the generation rises.
+    pub generation: GenerationRule,
+    /// Whether an update without a resource version is taken.
+    pub unconditional_update: bool,
+    /// Whether an update of a missing object creates it.
+    pub create_on_update: bool,
+    /// Whether a delete that takes effect at once answers with the object instead of a `Status`.
+    pub returns_deleted_object: bool,
+    /// Whether deletion waits for a grace period (Pods).
+    pub graceful: bool,
+    /// Whether nothing is stored and a create is only answered (reviews).
+    pub virtual_only: bool,
+}
+
+// === impl Resource ===
+
+impl Resource {
+    /// `v1` or `apps/v1`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// Whether there is a subresource of that name.
+    pub fn has_subresource(&self, name: &str) -> bool {
+        self.subresource(name).is_some()
+    }
+
+    /// The subresource of that name.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|subresource| subresource.name == name)
+    }
+
+    /// Whether a verb is served.
+    pub fn has_verb(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|served| served == verb)
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() { f.write_str(&self.plural) } else { write!(f, "{}.{}", self.plural, self.group) }
+    }
+}
+
+// === impl ResourceSchema ===
+
+impl ResourceSchema {
+    /// A schema that refers to `definitions`.
+    pub fn new(root: Schema, definitions: Arc<Definitions>) -> Self {
+        Self { root: Arc::new(root), definitions }
+    }
+
+    /// The view of the whole object.
+    pub fn view(&self) -> SchemaView<'_> {
+        SchemaView::new(&self.root, &self.definitions)
+    }
+}
+
+// === impl Rules ===
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            generation: GenerationRule::Spec,
+            unconditional_update: true,
+            create_on_update: false,
+            returns_deleted_object: false,
+            graceful: false,
+            virtual_only: false,
+        }
+    }
+}

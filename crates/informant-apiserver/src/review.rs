@@ -1,0 +1,1 @@
+//! Kinds that store nothing: access reviews, self subject reviews, tokens.

@@ -1,0 +1,1 @@
+//! Defaulting from the schema.

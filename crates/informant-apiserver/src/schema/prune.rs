@@ -1,0 +1,1 @@
+//! Pruning: fields that the schema doesn't name are dropped, or reported.

@@ -1,0 +1,1 @@
+//! Whether a CRD's schema is structural.

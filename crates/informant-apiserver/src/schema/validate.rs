@@ -1,0 +1,1 @@
+//! Validation by the schema.

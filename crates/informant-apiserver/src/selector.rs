@@ -1,0 +1,1 @@
+//! Label and field selectors: parsed from a query, matched against objects.

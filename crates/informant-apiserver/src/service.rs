@@ -1,0 +1,1 @@
+//! The tower service: route, read the body, act, answer.

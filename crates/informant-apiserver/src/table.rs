@@ -1,0 +1,1 @@
+//! Table answers: what kubectl prints.

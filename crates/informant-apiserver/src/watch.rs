@@ -1,0 +1,1 @@
+//! Watches: from the store's history to a stream of frames.
