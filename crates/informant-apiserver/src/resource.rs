@@ -114,6 +114,8 @@ pub struct Rules {
     pub graceful: bool,
     /// Whether nothing is stored and a create is only answered (reviews).
     pub virtual_only: bool,
+    /// Whether a create keeps the `status` that came with it (Nodes), although there is a status subresource.
+    pub keeps_status_on_create: bool,
 }
 
 // === impl Resource ===
@@ -171,6 +173,7 @@ impl Default for Rules {
             returns_deleted_object: false,
             graceful: false,
             virtual_only: false,
+            keeps_status_on_create: false,
         }
     }
 }
