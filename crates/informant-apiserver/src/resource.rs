@@ -49,6 +49,8 @@ pub struct Resource {
     pub custom: bool,
     /// How the kind differs from the ordinary in its life cycle.
     pub rules: Rules,
+    /// For custom kinds: paths of the fields that field selectors may name, for example `.spec.color`.
+    pub selectable_fields: Vec<String>,
 }
 
 /// A subresource of a resource.
