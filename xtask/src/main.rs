@@ -1,2 +1,46 @@
-//! Placeholder.
-fn main() {}
+//! Commands for people who work on Informant. `cargo xtask` alone lists them.
+//!
+//! Nothing here is part of the product: it builds the real control plane that the embedded server is compared with,
+//! and runs what must hold before a change lands.
+
+mod ci;
+mod failure;
+mod http;
+mod oracle;
+mod wait;
+
+use std::process::ExitCode;
+
+use failure::Failure;
+
+const HELP: &str = "\
+Commands for people who work on Informant
+
+  cargo xtask ci [STEP...]      everything that must hold before a change lands, or the named steps; --list names them
+  cargo xtask oracle COMMAND    a real Kubernetes control plane on loopback; alone it lists its commands";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Failure> {
+    match arguments.split_first() {
+        Some((command, rest)) => match command.as_str() {
+            "ci" => ci::run(rest),
+            "oracle" => oracle::run(rest),
+            "help" | "--help" | "-h" => {
+                println!("{HELP}");
+                Ok(())
+            }
+            other => Err(Failure::Usage(format!("there is no command '{other}'\n\n{HELP}"))),
+        },
+        None => Err(Failure::Usage(format!("name a command\n\n{HELP}"))),
+    }
+}
