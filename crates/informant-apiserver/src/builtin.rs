@@ -39,6 +39,9 @@ pub(crate) fn resources() -> Vec<Arc<Resource>> {
                     schema: ResourceSchema::default(),
                     custom: false,
                     rules: rules::of(group, plural),
+                    printer_columns: Vec::new(),
+                    selectable_fields: Vec::new(),
+                    deprecation_warning: None,
                 });
             }
             [name, kind, verbs] => {

@@ -352,6 +352,9 @@ mod tests {
             schema: ResourceSchema::default(),
             custom,
             rules: Rules::default(),
+            printer_columns: vec![],
+            selectable_fields: vec![],
+            deprecation_warning: None,
         })
     }
 

@@ -49,8 +49,29 @@ pub struct Resource {
     pub custom: bool,
     /// How the kind differs from the ordinary in its life cycle.
     pub rules: Rules,
+    /// The columns that a custom kind asks for in tables; empty for the default ones and for built-in kinds.
+    pub printer_columns: Vec<PrinterColumn>,
     /// For custom kinds: paths of the fields that field selectors may name, for example `.spec.color`.
     pub selectable_fields: Vec<String>,
+    /// What each answer warns of when this version is deprecated.
+    pub deprecation_warning: Option<String>,
+}
+
+/// A column of a table, read from an object by a JSON path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrinterColumn {
+    /// Heading.
+    pub name: String,
+    /// `string`, `integer`, `number`, `boolean` or `date`.
+    pub type_name: String,
+    /// OpenAPI format, for example `int32`; empty for none.
+    pub format: String,
+    /// Human text.
+    pub description: String,
+    /// 0 is always shown, more only in wide output.
+    pub priority: i64,
+    /// Where the cell's value is, with the leading dot: `.spec.replicas`.
+    pub json_path: String,
 }
 
 /// A subresource of a resource.

@@ -314,7 +314,9 @@ mod tests {
             schema: ResourceSchema::default(),
             custom: false,
             rules: Rules::default(),
+            printer_columns: Vec::new(),
             selectable_fields: Vec::new(),
+            deprecation_warning: None,
         }
     }
 
