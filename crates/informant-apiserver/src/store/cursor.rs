@@ -1,0 +1,118 @@
+//! A watcher's place in the history of one kind. It holds a version and nothing else, so a slow reader costs nobody
+//! anything: the history moves on, and a cursor that it has left behind has lost its own stream only.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{Change, Expired, Scope, Store};
+use crate::resource::StorageId;
+
+/// How many changes one look may pass over, so that the lock is held for microseconds.
+const LOOK: usize = 1024;
+
+/// A place in the history of one kind, restricted to a scope.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    store: Store,
+    storage: StorageId,
+    scope: Scope,
+    version: u64,
+    endings: u64,
+    news: watch::Receiver<()>,
+}
+
+/// What a [`Cursor`] found.
+#[derive(Debug)]
+pub(crate) enum Look {
+    /// Changes in order; there may be more.
+    Changes(Vec<Arc<Change>>),
+    /// Nothing that concerns the scope happened since the last look.
+    Nothing,
+    /// The kind's watches were ended from outside and everything before that has been read.
+    Ended,
+    /// The history has moved on past the cursor.
+    Lost(Expired),
+}
+
+// === impl Store ===
+
+impl Store {
+    /// A cursor that reads the changes after `version`. A version from the future is fine: the cursor then finds nothing
+    /// until the store has passed it.
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] when the history doesn't reach back to `version`.
+    pub(crate) fn cursor(&self, storage: &StorageId, scope: Scope, version: u64) -> Result<Cursor, Expired> {
+        let mut state = self.write();
+        let oldest = state.oldest(storage);
+        if version < oldest {
+            return Err(Expired { oldest });
+        }
+        let shelf = state.shelf(storage);
+        let (endings, _) = shelf.ended();
+        let news = shelf.news.subscribe();
+        drop(state);
+        Ok(Cursor { store: self.clone(), storage: storage.clone(), scope, version, endings, news })
+    }
+}
+
+// === impl Cursor ===
+
+impl Cursor {
+    /// Everything up to this version has been read. Rises also while nothing happens to the kind.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Reads on, without waiting.
+    pub(crate) fn look(&mut self) -> Look {
+        // Marked as seen before the look, so a commit in between ends the next wait at once.
+        self.news.borrow_and_update();
+        let state = self.store.read();
+        let Some(shelf) = state.shelves.get(&self.storage) else {
+            return Look::Ended;
+        };
+        if self.version < shelf.history.forgotten() {
+            return Look::Lost(Expired { oldest: state.oldest(&self.storage) });
+        }
+        let (endings, ended_at) = shelf.ended();
+        let ended = endings != self.endings;
+        let end = if ended { ended_at } else { state.current };
+        let mut passed = self.version;
+        let mut changes = Vec::new();
+        let mut complete = true;
+        for (count, change) in shelf.history.after(self.version).enumerate() {
+            if change.version() > end {
+                break;
+            }
+            if count == LOOK {
+                complete = false;
+                break;
+            }
+            passed = change.version();
+            if self.scope.contains(change.key()) {
+                changes.push(Arc::clone(change));
+            }
+        }
+        drop(state);
+        self.version = if complete { self.version.max(end) } else { passed };
+        match changes.is_empty() {
+            false => Look::Changes(changes),
+            true if !complete => self.look(),
+            true if ended => Look::Ended,
+            true => Look::Nothing,
+        }
+    }
+
+    /// Waits until the kind has been written to, or its watches ended, since the last look.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost when it's dropped.
+    pub(crate) async fn news(&mut self) {
+        // An error would mean that the shelf is gone, and shelves stay.
+        let _ = self.news.changed().await;
+    }
+}
