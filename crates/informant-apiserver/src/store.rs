@@ -173,12 +173,7 @@ impl Store {
     ///
     /// [`WriteError::Conflict`] when it is at another version: read it again and redo the change.
     /// [`WriteError::NotFound`] and [`WriteError::Unnamed`].
-    pub(crate) fn update(
-        &self,
-        storage: &StorageId,
-        mut object: Value,
-        expected: u64,
-    ) -> Result<Object, WriteError> {
+    pub(crate) fn update(&self, storage: &StorageId, mut object: Value, expected: u64) -> Result<Object, WriteError> {
         let key = key_of(&object)?;
         let stored = self.read().shelves.get(storage).and_then(|shelf| shelf.get(&key)).cloned();
         let stored = stored.ok_or(WriteError::NotFound)?;

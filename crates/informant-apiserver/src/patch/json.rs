@@ -1,1 +1,95 @@
-//! JSON patch (RFC 6902).
+//! JSON patch (RFC 6902): a list of operations, all or none.
+
+use json_patch::{Patch, PatchOperation};
+use serde_json::Value;
+
+use crate::status::{Details, Reason, Status};
+
+/// More operations than that are refused before anything is done.
+const MOST_OPERATIONS: usize = 10_000;
+
+/// Applies the operations of `patch` to `document`, in order.
+///
+/// 400 when `patch` isn't a list of operations, 413 when there are too many, 422 when a `test` fails or a path isn't there.
+pub(crate) fn apply(document: &Value, patch: &Value) -> Result<Value, Status> {
+    let operations = patch.as_array().ok_or_else(|| {
+        Status::bad_request("a JSON patch must be a list of operations, each an object with op and path".to_owned())
+    })?;
+    if operations.len() > MOST_OPERATIONS {
+        let why = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {}",
+            operations.len()
+        );
+        return Err(Status::new(Reason::RequestEntityTooLarge, why));
+    }
+    let operations = operations.iter().enumerate().map(operation).collect::<Result<Vec<_>, _>>()?;
+    let mut patched = document.clone();
+    // On an error the half-changed copy is dropped, so nothing needs to be undone.
+    json_patch::patch_unsafe(&mut patched, &Patch(operations).0).map_err(|error| {
+        // Clients show this beginning; what follows is for whoever looks closer.
+        let why = format!("the server rejected our request due to an error in our request: {error}");
+        Status::new(Reason::Invalid, why).with_details(Details::default())
+    })?;
+    Ok(patched)
+}
+
+fn operation((index, operation): (usize, &Value)) -> Result<PatchOperation, Status> {
+    serde_json::from_value(operation.clone())
+        .map_err(|error| Status::bad_request(format!("operation {index} of the JSON patch isn't understood: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_operation_works() {
+        let document = json!({"a": {"b": [1, 2]}, "c": "x"});
+        let patch = json!([
+            {"op": "test", "path": "/c", "value": "x"},
+            {"op": "add", "path": "/a/b/-", "value": 3},
+            {"op": "add", "path": "/a/b/0", "value": 0},
+            {"op": "replace", "path": "/c", "value": "y"},
+            {"op": "copy", "from": "/c", "path": "/d"},
+            {"op": "move", "from": "/d", "path": "/e~1f"},
+            {"op": "remove", "path": "/a/b/1"},
+        ]);
+        assert_eq!(apply(&document, &patch).unwrap(), json!({"a": {"b": [0, 2, 3]}, "c": "y", "e/f": "y"}));
+    }
+
+    #[test]
+    fn a_failed_test_and_a_missing_path_are_422() {
+        let document = json!({"metadata": {"resourceVersion": "5"}, "list": [1]});
+        for patch in [
+            json!([{"op": "test", "path": "/metadata/resourceVersion", "value": "4"}]),
+            json!([{"op": "remove", "path": "/nothing"}]),
+            json!([{"op": "replace", "path": "/metadata/nothing", "value": 1}]),
+            json!([{"op": "add", "path": "/no/parent", "value": 1}]),
+            json!([{"op": "add", "path": "/list/7", "value": 1}]),
+            json!([{"op": "move", "from": "/nothing", "path": "/x"}]),
+        ] {
+            let error = apply(&document, &patch).unwrap_err();
+            assert_eq!((error.code, error.reason), (422, Reason::Invalid), "{patch}");
+            assert!(error.message.starts_with("the server rejected our request due to an error in our request"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_patch_is_400() {
+        for patch in [json!({"op": "add"}), json!("x"), json!([1]), json!([{"op": "mend", "path": "/x"}])] {
+            assert_eq!(apply(&json!({}), &patch).unwrap_err().code, 400, "{patch}");
+        }
+        let path = json!([{"op": "add", "path": "no-slash", "value": 1}]);
+        assert_eq!(apply(&json!({}), &path).unwrap_err().code, 400);
+    }
+
+    #[test]
+    fn too_many_operations_are_413() {
+        let add = json!({"op": "add", "path": "/a", "value": 1});
+        let patch = |count| Value::Array(vec![add.clone(); count]);
+        assert_eq!(apply(&json!({}), &patch(MOST_OPERATIONS)).unwrap(), json!({"a": 1}));
+        assert_eq!(apply(&json!({}), &patch(MOST_OPERATIONS + 1)).unwrap_err().code, 413);
+    }
+}
