@@ -19,6 +19,8 @@ pub struct Status {
     pub message: String,
     /// The object and the causes, for programs.
     pub details: Option<Details>,
+    /// What a paged list that has expired can go on with, in `metadata.continue`; empty for every other error.
+    pub continue_token: String,
 }
 
 /// What the error is about.
@@ -169,7 +171,7 @@ impl fmt::Display for Cause {
 impl Status {
     /// A status with the reason's usual code and no details.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { code: reason.code(), reason, message: message.into(), details: None }
+        Self { code: reason.code(), reason, message: message.into(), details: None, continue_token: String::new() }
     }
 
     /// The same status with details.
@@ -274,6 +276,9 @@ impl Status {
         });
         if let Some(details) = &self.details {
             value["details"] = details.to_value();
+        }
+        if !self.continue_token.is_empty() {
+            value["metadata"]["continue"] = json!(self.continue_token);
         }
         value
     }

@@ -366,3 +366,6 @@ fn stamped(mut object: Value, version: u64) -> Object {
     set_meta(&mut object, "resourceVersion", Value::from(version.to_string()));
     Object::new(object, version)
 }
+
+#[cfg(test)]
+mod tests;

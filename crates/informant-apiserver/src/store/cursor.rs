@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::shelf::Shelf;
 use super::{Change, Expired, Scope, Store};
 use crate::resource::StorageId;
 
@@ -50,11 +51,20 @@ impl Store {
         if version < oldest {
             return Err(Expired { oldest });
         }
-        let shelf = state.shelf(storage);
+        Ok(self.cursor_into(state.shelf(storage), storage, scope, version))
+    }
+
+    /// A cursor that reads what comes after the present.
+    pub(crate) fn cursor_at_present(&self, storage: &StorageId, scope: Scope) -> Cursor {
+        let mut state = self.write();
+        let version = state.current;
+        self.cursor_into(state.shelf(storage), storage, scope, version)
+    }
+
+    fn cursor_into(&self, shelf: &Shelf, storage: &StorageId, scope: Scope, version: u64) -> Cursor {
         let (endings, _) = shelf.ended();
         let news = shelf.news.subscribe();
-        drop(state);
-        Ok(Cursor { store: self.clone(), storage: storage.clone(), scope, version, endings, news })
+        Cursor { store: self.clone(), storage: storage.clone(), scope, version, endings, news }
     }
 }
 
@@ -64,6 +74,16 @@ impl Cursor {
     /// Everything up to this version has been read. Rises also while nothing happens to the kind.
     pub(crate) fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Whether the store hasn't reached the cursor's version yet.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.version > self.store.current_rv()
+    }
+
+    /// Passes over everything up to `version`.
+    pub(crate) fn skip_to(&mut self, version: u64) {
+        self.version = self.version.max(version);
     }
 
     /// Reads on, without waiting.

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::WriteError;
-use crate::object::set_meta;
+use super::shelf::object_key;
+use crate::object::{self, set_meta};
 
 /// A stored object. Cheap to clone; reads like the [`Value`] that it holds.
 #[derive(Debug, Clone)]
@@ -44,6 +45,11 @@ impl Object {
     pub(crate) fn json(&self) -> Bytes {
         let make = || Bytes::from(self.inner.value.to_string());
         self.inner.json.get_or_init(make).clone()
+    }
+
+    /// `namespace/name`, or `name` for cluster-scoped kinds: what objects are ordered by.
+    pub(crate) fn key(&self) -> Arc<str> {
+        object_key(object::namespace(self), object::name(self))
     }
 
     /// The same body under another version.

@@ -1,0 +1,103 @@
+use serde_json::json;
+
+use super::*;
+
+fn kind(plural: &str) -> StorageId {
+    StorageId { group: "".into(), plural: plural.into() }
+}
+
+fn object(name: &str, value: u64) -> Value {
+    json!({"metadata": {"name": name}, "value": value})
+}
+
+#[test]
+fn every_write_of_any_kind_takes_the_next_version() {
+    let store = Store::new(StoreOptions::default());
+    let first = store.create(&kind("nodes"), object("a", 1)).unwrap();
+    let second = store.create(&kind("flows"), object("a", 1)).unwrap();
+    let third = store.update(&kind("nodes"), object("a", 2), 101).unwrap();
+    let gone = store.delete(&kind("nodes"), "", "a", None).unwrap();
+    let versions = [&first, &second, &third, &gone].map(|object| object.resource_version());
+    assert_eq!(versions, [101, 102, 103, 104]);
+    assert_eq!(gone.value(), &json!({"metadata": {"name": "a", "resourceVersion": "104"}, "value": 2}));
+    assert_eq!(store.current_rv(), 104);
+}
+
+#[test]
+fn a_refused_write_uses_up_no_version() {
+    let store = Store::new(StoreOptions::default());
+    let nodes = kind("nodes");
+    store.create(&nodes, object("a", 1)).unwrap();
+    assert_eq!(store.create(&nodes, object("a", 2)).err(), Some(WriteError::AlreadyExists));
+    assert_eq!(store.create(&nodes, json!({})).err(), Some(WriteError::Unnamed));
+    assert_eq!(store.update(&nodes, object("a", 2), 100).err(), Some(WriteError::Conflict { current: 101 }));
+    assert_eq!(store.update(&nodes, object("b", 2), 100).err(), Some(WriteError::NotFound));
+    assert_eq!(store.delete(&nodes, "", "a", Some(7)).err(), Some(WriteError::Conflict { current: 101 }));
+    assert_eq!(store.delete(&nodes, "", "b", None).err(), Some(WriteError::NotFound));
+    assert_eq!(store.current_rv(), 101);
+}
+
+#[test]
+fn an_update_that_changes_nothing_is_not_written() {
+    let store = Store::new(StoreOptions::default());
+    let stored = store.create(&kind("nodes"), object("a", 1)).unwrap();
+    let same = store.update(&kind("nodes"), object("a", 1), stored.resource_version()).unwrap();
+    assert_eq!((same.resource_version(), store.current_rv()), (101, 101));
+}
+
+#[test]
+fn of_two_updates_from_one_version_one_wins() {
+    let store = Store::new(StoreOptions::default());
+    let nodes = kind("nodes");
+    store.create(&nodes, object("a", 0)).unwrap();
+    let won = std::thread::scope(|scope| {
+        let writers = [1, 2].map(|value| {
+            let (store, nodes) = (store.clone(), nodes.clone());
+            scope.spawn(move || store.update(&nodes, object("a", value), 101).is_ok())
+        });
+        writers.map(|writer| writer.join().unwrap()).iter().filter(|won| **won).count()
+    });
+    assert_eq!((won, store.current_rv()), (1, 102));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_history_is_bounded_by_count_and_by_age() {
+    let options = StoreOptions { history_events: 2, history_age: Duration::from_secs(10), ..StoreOptions::default() };
+    let store = Store::new(options);
+    let nodes = kind("nodes");
+    for name in ["a", "b", "c"] {
+        store.create(&nodes, object(name, 1)).unwrap();
+    }
+    assert_eq!(store.oldest(&nodes), 101);
+    tokio::time::advance(Duration::from_secs(11)).await;
+    store.create(&nodes, object("d", 1)).unwrap();
+    assert_eq!(store.oldest(&nodes), 103);
+    assert_eq!(store.oldest(&kind("flows")), 100);
+}
+
+#[tokio::test]
+async fn a_feed_has_all_kinds_in_order_and_says_when_it_lost_some() {
+    let store = Store::new(StoreOptions { history_events: 2, ..StoreOptions::default() });
+    let mut feed = store.feed(store.current_rv());
+    store.create(&kind("nodes"), object("a", 1)).unwrap();
+    store.create(&kind("flows"), object("b", 1)).unwrap();
+    store.delete(&kind("nodes"), "", "a", None).unwrap();
+    let seen: Vec<_> =
+        feed.next().await.unwrap().iter().map(|(kind, change)| (kind.plural.to_string(), change.version())).collect();
+    assert_eq!(seen, [("nodes".to_owned(), 101), ("flows".to_owned(), 102), ("nodes".to_owned(), 103)]);
+    for name in ["c", "d", "e"] {
+        store.create(&kind("nodes"), object(name, 1)).unwrap();
+    }
+    assert_eq!(feed.next().await.err(), Some(Lagged));
+    store.create(&kind("nodes"), object("f", 1)).unwrap();
+    assert_eq!(feed.next().await.unwrap().len(), 1);
+}
+
+#[test]
+fn the_json_of_an_object_is_made_once() {
+    let store = Store::new(StoreOptions::default());
+    let stored = store.create(&kind("nodes"), object("a", 1)).unwrap();
+    let again = store.get(&kind("nodes"), "", "a").unwrap();
+    assert_eq!(stored.json().as_ptr(), again.json().as_ptr());
+    assert_eq!(serde_json::from_slice::<Value>(&again.json()).unwrap(), *again.value());
+}
