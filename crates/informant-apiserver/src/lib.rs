@@ -22,6 +22,7 @@ mod garbage_collector;
 mod list;
 mod listen;
 mod managed_fields;
+mod name_rules;
 mod namespace_controller;
 mod object;
 mod openapi;

@@ -5,6 +5,9 @@
 //! defaulting, validation, strategic merge, server-side apply, strict field checks) walks views only.
 
 pub(crate) mod default;
+pub(crate) mod object_meta;
+pub(crate) mod path;
+pub(crate) mod pattern;
 pub(crate) mod prune;
 pub(crate) mod structural;
 pub(crate) mod validate;
@@ -13,6 +16,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use self::pattern::Pattern;
 
 /// One node of an OpenAPI v3 schema, with the `x-kubernetes-*` extensions. Field names are those of the JSON form.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -53,7 +58,7 @@ pub struct Schema {
     pub nullable: bool,
     /// A regular expression that strings match somewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<String>,
+    pub pattern: Option<Pattern>,
     /// Lower bound of a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum: Option<f64>,

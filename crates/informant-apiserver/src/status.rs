@@ -158,6 +158,35 @@ impl Cause {
     pub fn forbidden(field: impl Into<String>, why: impl fmt::Display) -> Self {
         Self::new("FieldValueForbidden", format!("Forbidden: {why}"), field)
     }
+
+    /// `FieldValueNotSupported`: `Unsupported value: <value>: supported values: <values>`.
+    pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[Value]) -> Self {
+        let supported: Vec<String> = supported.iter().map(Value::to_string).collect();
+        let message = format!("Unsupported value: {value}: supported values: {}", supported.join(", "));
+        Self::new("FieldValueNotSupported", message, field)
+    }
+
+    /// `FieldValueDuplicate`: `Duplicate value: <value>`.
+    pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
+        Self::new("FieldValueDuplicate", format!("Duplicate value: {value}"), field)
+    }
+
+    /// `FieldValueTooMany`: `Too many: <count>: must have at most <limit> items`.
+    pub fn too_many(field: impl Into<String>, count: u64, limit: u64) -> Self {
+        let items = if limit == 1 { "item" } else { "items" };
+        Self::new("FieldValueTooMany", format!("Too many: {count}: must have at most {limit} {items}"), field)
+    }
+
+    /// `FieldValueTooLong`: `Too long: may not be more than <limit> bytes`.
+    pub fn too_long(field: impl Into<String>, limit: u64) -> Self {
+        let bytes = if limit == 1 { "byte" } else { "bytes" };
+        Self::new("FieldValueTooLong", format!("Too long: may not be more than {limit} {bytes}"), field)
+    }
+
+    /// `FieldValueTypeInvalid`: `Invalid value: <value>: <why>`.
+    pub fn type_invalid(field: impl Into<String>, value: &Value, why: impl fmt::Display) -> Self {
+        Self::new("FieldValueTypeInvalid", format!("Invalid value: {value}: {why}"), field)
+    }
 }
 
 impl fmt::Display for Cause {

@@ -1,1 +1,400 @@
-//! Validation by the schema.
+//! Validation of a custom object by its schema: every error at once, in the words of the real server.
+//!
+//! An update is ratcheted: where a value is equal to its counterpart in the old object, it isn't looked at, so that an
+//! object which a stricter schema would refuse can still be changed elsewhere. Counterparts are found by field name and,
+//! in lists of type `map`, by the key fields; items of other lists have none.
+
+pub(crate) mod embedded;
+pub(crate) mod format;
+pub(crate) mod list_type;
+mod number;
+
+use serde_json::{Map, Value};
+
+use super::path::FieldPath;
+use super::{AdditionalProperties, Schema, SchemaView};
+use crate::status::Cause;
+
+/// Every way in which `new` breaks `schema`; empty when it is valid. `old` is the stored object on an update.
+pub(crate) fn validate(new: &Value, old: Option<&Value>, schema: SchemaView<'_>) -> Vec<Cause> {
+    validate_at(new, old, schema, &FieldPath::ROOT)
+}
+
+/// The same for a value at a place (a default within a CRD, for example).
+pub(crate) fn validate_at(
+    new: &Value,
+    old: Option<&Value>,
+    schema: SchemaView<'_>,
+    path: &FieldPath<'_>,
+) -> Vec<Cause> {
+    let mut validator = Validator { causes: Vec::new(), structural: true };
+    validator.value(new, old, schema, path);
+    validator.causes
+}
+
+struct Validator {
+    causes: Vec<Cause>,
+    /// Whether the walk is on the structure itself, not inside a branch of `anyOf` and its kin.
+    structural: bool,
+}
+
+// === impl Validator ===
+
+impl Validator {
+    fn value(&mut self, new: &Value, old: Option<&Value>, schema: SchemaView<'_>, path: &FieldPath<'_>) {
+        if old == Some(new) {
+            return;
+        }
+        let node = schema.node();
+        if !self.has_right_type(new, schema, path) {
+            self.enumeration(new, node, path);
+            return;
+        }
+        if new.is_null() {
+            return;
+        }
+        self.junctors(new, old, schema, path);
+        match new {
+            Value::String(text) => self.string(text, node, path),
+            Value::Number(number) => self.causes.extend(number::validate(number, node, path)),
+            Value::Array(items) => self.array(items, old.and_then(Value::as_array), schema, path),
+            Value::Object(fields) => self.object(fields, old.and_then(Value::as_object), schema, path),
+            Value::Null | Value::Bool(_) => {}
+        }
+        self.enumeration(new, node, path);
+        if self.structural && node.embedded_resource {
+            self.causes.extend(embedded::validate(new, path));
+        }
+    }
+
+    fn has_right_type(&mut self, new: &Value, schema: SchemaView<'_>, path: &FieldPath<'_>) -> bool {
+        let node = schema.node();
+        let expected = if node.int_or_string { "integer,string" } else { node.type_name.as_str() };
+        let actual = type_of(new);
+        let fits = match actual {
+            "null" => expected.is_empty() || schema.nullable(),
+            "integer" => expected.is_empty() || matches!(expected, "integer" | "number" | "integer,string"),
+            "string" => expected.is_empty() || matches!(expected, "string" | "integer,string"),
+            other => expected.is_empty() || expected == other,
+        };
+        if !fits {
+            let why = format!("{path} in body must be of type {expected}: \"{actual}\"");
+            self.causes.push(Cause::type_invalid(path, &Value::from(actual), why));
+        }
+        fits
+    }
+
+    fn string(&mut self, text: &str, node: &Schema, path: &FieldPath<'_>) {
+        let value = || Value::from(text);
+        let length = text.chars().count() as u64;
+        if let Some(limit) = node.max_length.filter(|limit| length > *limit) {
+            self.causes.push(Cause::too_long(path, limit));
+        }
+        if let Some(limit) = node.min_length.filter(|limit| length < *limit) {
+            let why = format!("{path} in body should be at least {limit} chars long");
+            self.causes.push(Cause::invalid(path, &value(), why));
+        }
+        if let Some(pattern) = node.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
+            let why = format!("{path} in body should match '{}'", pattern.as_str());
+            self.causes.push(Cause::invalid(path, &value(), why));
+        }
+        if !format::is_valid(&node.format, text) {
+            let why = format!("{path} in body must be of type {}: \"{text}\"", node.format);
+            self.causes.push(Cause::invalid(path, &value(), why));
+        }
+    }
+
+    fn array(&mut self, new: &[Value], old: Option<&Vec<Value>>, schema: SchemaView<'_>, path: &FieldPath<'_>) {
+        let node = schema.node();
+        let count = new.len() as u64;
+        if let Some(limit) = node.max_items.filter(|limit| count > *limit) {
+            self.causes.push(Cause::too_many(path, count, limit));
+        }
+        if let Some(limit) = node.min_items.filter(|limit| count < *limit) {
+            let why = format!("{path} in body should have at least {limit} items");
+            self.causes.push(Cause::invalid(path, &Value::from(count), why));
+        }
+        if node.unique_items && (1..new.len()).any(|at| new[..at].contains(&new[at])) {
+            let why = format!("{path} in body shouldn't contain duplicates");
+            self.causes.push(Cause::duplicate(path, &Value::from(why)));
+        }
+        if self.structural {
+            self.causes.extend(list_type::validate(new, schema, path));
+        }
+        let Some(item_schema) = schema.items() else { return };
+        for (index, item) in new.iter().enumerate() {
+            let counterpart = old.and_then(|old| list_type::counterpart(item, old, schema.list_type()));
+            self.value(item, counterpart, item_schema, &path.index(index));
+        }
+    }
+
+    fn object(
+        &mut self,
+        new: &Map<String, Value>,
+        old: Option<&Map<String, Value>>,
+        schema: SchemaView<'_>,
+        path: &FieldPath<'_>,
+    ) {
+        let node = schema.node();
+        let count = new.len() as u64;
+        if let Some(limit) = node.max_properties.filter(|limit| count > *limit) {
+            self.causes.push(Cause::too_many(path, count, limit));
+        }
+        if let Some(limit) = node.min_properties.filter(|limit| count < *limit) {
+            let why = format!("{path} in body should have at least {limit} properties");
+            self.causes.push(Cause::invalid(path, &Value::from(count), why));
+        }
+        for name in node.required.iter().filter(|name| !new.contains_key(*name)) {
+            self.causes.push(Cause::required(&path.field(name), ""));
+        }
+        for (name, value) in new {
+            if let Some(field) = schema.field(name) {
+                self.value(value, old.and_then(|old| old.get(name)), field, &path.field(name));
+            } else if node.additional_properties.as_deref() == Some(&AdditionalProperties::Allowed(false)) {
+                let path = path.field(name);
+                let why = format!("{path} in body is a forbidden property");
+                self.causes.push(Cause::invalid(&path, &Value::from(""), why));
+            }
+        }
+    }
+
+    fn enumeration(&mut self, new: &Value, node: &Schema, path: &FieldPath<'_>) {
+        if !node.enumeration.is_empty() && !node.enumeration.iter().any(|allowed| number::equal(allowed, new)) {
+            self.causes.push(Cause::not_supported(path, new, &node.enumeration));
+        }
+    }
+
+    /// `allOf`, `anyOf`, `oneOf` and `not`: they judge values, they bring no structure.
+    fn junctors(&mut self, new: &Value, old: Option<&Value>, schema: SchemaView<'_>, path: &FieldPath<'_>) {
+        let node = schema.node();
+        let branch = |branch: &Schema| {
+            let mut inner = Validator { causes: Vec::new(), structural: false };
+            inner.value(new, old, schema.at(branch), path);
+            inner.causes
+        };
+        let mut say = |why: String, causes: Vec<Cause>| {
+            self.causes.push(Cause::invalid(path, &Value::from(""), why));
+            self.causes.extend(causes);
+        };
+        if !node.any_of.is_empty() {
+            let failures: Vec<Vec<Cause>> = node.any_of.iter().map(branch).collect();
+            if failures.iter().all(|causes| !causes.is_empty()) {
+                say(format!("\"{path}\" must validate at least one schema (anyOf)"), best_of(failures));
+            }
+        }
+        if !node.one_of.is_empty() {
+            let failures: Vec<Vec<Cause>> = node.one_of.iter().map(branch).collect();
+            let valid = failures.iter().filter(|causes| causes.is_empty()).count();
+            if valid == 0 {
+                let why = format!("\"{path}\" must validate one and only one schema (oneOf). Found none valid");
+                say(why, best_of(failures));
+            } else if valid > 1 {
+                let why = format!(
+                    "\"{path}\" must validate one and only one schema (oneOf). Found {valid} valid alternatives"
+                );
+                say(why, Vec::new());
+            }
+        }
+        if !node.all_of.is_empty() {
+            let failures: Vec<Vec<Cause>> = node.all_of.iter().map(branch).collect();
+            let valid = failures.iter().filter(|causes| causes.is_empty()).count();
+            if valid < failures.len() {
+                let none = if valid == 0 { ". None validated" } else { "" };
+                let why = format!("\"{path}\" must validate all the schemas (allOf){none}");
+                say(why, failures.into_iter().flatten().collect());
+            }
+        }
+        if node.not.as_deref().is_some_and(|not| branch(not).is_empty()) {
+            say(format!("\"{path}\" must not validate the schema (not)"), Vec::new());
+        }
+    }
+}
+
+/// The failures of the branch that came closest: the one with the fewest.
+fn best_of(failures: Vec<Vec<Cause>>) -> Vec<Cause> {
+    failures.into_iter().min_by_key(Vec::len).unwrap_or_default()
+}
+
+/// The JSON type's name; a number without a fraction is an integer.
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::Number(number) if number::is_integer(number) => "integer",
+        Value::Number(_) => "number",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Definitions;
+    use serde_json::json;
+
+    fn causes(schema: &Value, new: Value, old: Option<Value>) -> Vec<String> {
+        let schema: Schema = serde_json::from_value(schema.clone()).unwrap();
+        let definitions = Definitions::default();
+        let causes = validate(&new, old.as_ref(), SchemaView::new(&schema, &definitions));
+        causes.iter().map(Cause::to_string).collect()
+    }
+
+    fn spec(properties: Value) -> Value {
+        json!({"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}})
+    }
+
+    /// One property `x`, one value, the expected errors.
+    fn check(schema: Value, value: Value, expected: &[&str]) {
+        assert_eq!(causes(&spec(json!({"x": schema})), json!({"spec": {"x": value}}), None), expected, "{schema}");
+    }
+
+    #[test]
+    fn types_are_checked() {
+        check(json!({"type": "integer"}), json!(1), &[]);
+        check(json!({"type": "integer"}), json!(1.0), &[]);
+        check(
+            json!({"type": "integer"}),
+            json!("one"),
+            &["spec.x: Invalid value: \"string\": spec.x in body must be of type integer: \"string\""],
+        );
+        check(
+            json!({"type": "string"}),
+            Value::Null,
+            &["spec.x: Invalid value: \"null\": spec.x in body must be of type string: \"null\""],
+        );
+        check(json!({"type": "string", "nullable": true}), Value::Null, &[]);
+        check(json!({"x-kubernetes-int-or-string": true}), json!("50%"), &[]);
+        check(json!({"x-kubernetes-int-or-string": true}), json!(5), &[]);
+        check(
+            json!({"x-kubernetes-int-or-string": true}),
+            json!(true),
+            &["spec.x: Invalid value: \"boolean\": spec.x in body must be of type integer,string: \"boolean\""],
+        );
+    }
+
+    #[test]
+    fn bounds_speak_the_servers_words() {
+        check(
+            json!({"type": "integer", "minimum": 1}),
+            json!(0),
+            &["spec.x: Invalid value: 0: spec.x in body should be greater than or equal to 1"],
+        );
+        check(
+            json!({"type": "number", "maximum": 2.5, "exclusiveMaximum": true}),
+            json!(2.5),
+            &["spec.x: Invalid value: 2.5: spec.x in body should be less than 2.5"],
+        );
+        check(
+            json!({"type": "string", "maxLength": 3}),
+            json!("abcd"),
+            &["spec.x: Too long: may not be more than 3 bytes"],
+        );
+        check(
+            json!({"type": "string", "pattern": "^a+$"}),
+            json!("b"),
+            &["spec.x: Invalid value: \"b\": spec.x in body should match '^a+$'"],
+        );
+        check(
+            json!({"type": "string", "enum": ["a", "b"]}),
+            json!("c"),
+            &["spec.x: Unsupported value: \"c\": supported values: \"a\", \"b\""],
+        );
+        check(
+            json!({"type": "array", "maxItems": 1, "items": {"type": "string"}}),
+            json!(["a", "b"]),
+            &["spec.x: Too many: 2: must have at most 1 item"],
+        );
+    }
+
+    #[test]
+    fn all_errors_come_at_once() {
+        let schema = json!({"type": "object", "required": ["spec"], "properties": {"spec": {"type": "object",
+            "required": ["image", "port"], "properties": {"image": {"type": "string"}, "port": {"type": "integer"},
+            "replicas": {"type": "integer", "minimum": 1}}}}});
+        assert_eq!(causes(&schema, json!({}), None), ["spec: Required value"]);
+        assert_eq!(
+            causes(&schema, json!({"spec": {"replicas": 0, "port": "http"}}), None),
+            [
+                "spec.image: Required value",
+                "spec.port: Invalid value: \"string\": spec.port in body must be of type integer: \"string\"",
+                "spec.replicas: Invalid value: 0: spec.replicas in body should be greater than or equal to 1",
+            ]
+        );
+    }
+
+    #[test]
+    fn junctors_judge_values() {
+        let any = json!({"type": "string", "anyOf": [{"pattern": "^a"}, {"pattern": "z$"}]});
+        check(any.clone(), json!("az"), &[]);
+        assert_eq!(
+            causes(&spec(json!({"x": any})), json!({"spec": {"x": "m"}}), None)[0],
+            "spec.x: Invalid value: \"\": \"spec.x\" must validate at least one schema (anyOf)"
+        );
+        let one = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+            "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
+        check(one.clone(), json!({"a": ""}), &[]);
+        check(
+            one,
+            json!({"a": "", "b": ""}),
+            &[
+                "spec.x: Invalid value: \"\": \"spec.x\" must validate one and only one schema (oneOf). Found 2 valid alternatives",
+            ],
+        );
+        check(
+            json!({"type": "string", "not": {"enum": ["bad"]}}),
+            json!("bad"),
+            &["spec.x: Invalid value: \"\": \"spec.x\" must not validate the schema (not)"],
+        );
+    }
+
+    #[test]
+    fn sets_and_maps_refuse_duplicates() {
+        check(
+            json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}),
+            json!(["a", "b", "a"]),
+            &["spec.x[2]: Duplicate value: \"a\""],
+        );
+        let map = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "items": {"type": "object", "properties": {"name": {"type": "string"}, "v": {"type": "integer"}}}});
+        check(
+            map,
+            json!([{"name": "a", "v": 1}, {"name": "a", "v": 2}]),
+            &["spec.x[1]: Duplicate value: {\"name\":\"a\"}"],
+        );
+    }
+
+    #[test]
+    fn an_unchanged_invalid_value_is_tolerated_on_update() {
+        let schema = spec(json!({"image": {"type": "string", "pattern": "^v"}, "n": {"type": "integer"},
+            "list": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+                "items": {"type": "object", "properties": {"name": {"type": "string"},
+                    "v": {"type": "integer", "minimum": 5}}}}}));
+        let old = json!({"spec": {"image": "bad", "n": 1, "list": [{"name": "a", "v": 1}, {"name": "b", "v": 7}]}});
+        let mut new = old.clone();
+        new["spec"]["n"] = json!(2);
+        assert_eq!(causes(&schema, new.clone(), Some(old.clone())), Vec::<String>::new());
+        assert_eq!(causes(&schema, new.clone(), None).len(), 2);
+        new["spec"]["list"][1]["v"] = json!(2);
+        assert_eq!(
+            causes(&schema, new.clone(), Some(old.clone())),
+            ["spec.list[1].v: Invalid value: 2: spec.list[1].v in body should be greater than or equal to 5"]
+        );
+        new["spec"]["image"] = json!("worse");
+        assert_eq!(causes(&schema, new, Some(old)).len(), 2);
+    }
+
+    #[test]
+    fn an_embedded_object_names_its_kind() {
+        let schema = json!({"type": "object", "x-kubernetes-embedded-resource": true,
+            "x-kubernetes-preserve-unknown-fields": true});
+        check(schema.clone(), json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}), &[]);
+        check(schema.clone(), json!({}), &["spec.x.apiVersion: Required value", "spec.x.kind: Required value"]);
+        check(
+            schema,
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": 1}}}),
+            &["spec.x.metadata.labels: Invalid value: {\"a\":1}: must be a map of strings"],
+        );
+    }
+}
