@@ -246,9 +246,7 @@ fn subresource_entry(resource: &Resource, subresource: &Subresource) -> Value {
         "kind": kind_of(resource, subresource),
         "verbs": subresource.verbs,
     });
-    if !subresource.version.is_empty()
-        && (&subresource.group, &subresource.version) != (&resource.group, &resource.version)
-    {
+    if has_own_version(resource, subresource) {
         entry["group"] = json!(subresource.group);
         entry["version"] = json!(subresource.version);
     }
@@ -295,14 +293,13 @@ fn aggregated_group(resources: &[Arc<Resource>], group: &str) -> Value {
     if !group.is_empty() {
         metadata.insert("name".to_owned(), json!(group));
     }
-    metadata.insert("creationTimestamp".to_owned(), Value::Null);
     json!({"metadata": metadata, "versions": versions})
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {
     let mut entry = json!({
         "resource": resource.plural,
-        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "responseKind": response_kind(resource, None),
         "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": resource.singular,
         "verbs": resource.verbs,
@@ -317,16 +314,28 @@ fn aggregated_resource(resource: &Resource) -> Value {
 }
 
 fn aggregated_subresource(resource: &Resource, subresource: &Subresource) -> Value {
-    let (group, version) = if subresource.version.is_empty() {
-        (&resource.group, &resource.version)
-    } else {
-        (&subresource.group, &subresource.version)
-    };
     json!({
         "subresource": subresource.name,
-        "responseKind": {"group": group, "version": version, "kind": kind_of(resource, subresource)},
+        "responseKind": response_kind(resource, Some(subresource)),
         "verbs": subresource.verbs,
     })
+}
+
+/// Built-in kinds of the group version itself are named without it, as the real server does; custom ones with it.
+fn response_kind(resource: &Resource, subresource: Option<&Subresource>) -> Value {
+    let kind = subresource.map_or(resource.kind.as_str(), |subresource| kind_of(resource, subresource));
+    let (group, version) = match subresource.filter(|subresource| has_own_version(resource, subresource)) {
+        Some(subresource) => (subresource.group.as_str(), subresource.version.as_str()),
+        None if resource.custom => (resource.group.as_str(), resource.version.as_str()),
+        None => ("", ""),
+    };
+    json!({"group": group, "version": version, "kind": kind})
+}
+
+/// Whether a subresource speaks a kind of another group version (`scale` does).
+fn has_own_version(resource: &Resource, subresource: &Subresource) -> bool {
+    !subresource.version.is_empty()
+        && (&subresource.group, &subresource.version) != (&resource.group, &resource.version)
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ pub(crate) fn labels(labels: Option<&Value>, metadata: &FieldPath<'_>) -> Vec<Ca
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         causes.extend(qualified_name(key).map(|why| Cause::invalid(&path, &Value::from(key.as_str()), why)));
         if let Some(why) = value.as_str().and_then(label_value) {
-            causes.push(Cause::invalid(&path.key(key), value, why));
+            causes.push(Cause::invalid(&path, value, why));
         }
     }
     causes
@@ -206,7 +206,7 @@ mod tests {
         let metadata = FieldPath::root("metadata");
         let causes = labels(Some(&json!({"ok/a": "b", "-x": "y", "k": "no spaces"})), &metadata);
         let fields: Vec<&str> = causes.iter().map(|cause| cause.field.as_str()).collect();
-        assert_eq!(fields, ["metadata.labels", "metadata.labels[k]"]);
+        assert_eq!(fields, ["metadata.labels", "metadata.labels"]);
         assert_eq!(annotations(Some(&json!({"Example.com/A": "any thing"})), &metadata), []);
         assert_eq!(annotations(Some(&json!({"a": "x".repeat(300_000)})), &metadata).len(), 1);
         assert_eq!(

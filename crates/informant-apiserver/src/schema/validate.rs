@@ -72,12 +72,20 @@ impl Validator {
         let expected = if node.int_or_string { "integer,string" } else { node.type_name.as_str() };
         let actual = type_of(new);
         let fits = match actual {
-            "null" => expected.is_empty() || schema.nullable(),
-            "integer" => expected.is_empty() || matches!(expected, "integer" | "number" | "integer,string"),
-            "string" => expected.is_empty() || matches!(expected, "string" | "integer,string"),
-            other => expected.is_empty() || expected == other,
+            _ if expected.is_empty() => true,
+            "null" => schema.nullable(),
+            "integer" => matches!(expected, "integer" | "number" | "integer,string"),
+            "string" => matches!(expected, "string" | "integer,string"),
+            other => expected == other,
         };
         if !fits {
+            // Where there is a format, the real server names it and its own idea of the value's format.
+            let (expected, actual) = match (node.format.as_str(), actual) {
+                ("", _) | (_, "null" | "string" | "array") => (expected, actual),
+                (format, "integer") => (format, "int64"),
+                (format, "number") => (format, "float64"),
+                (format, _) => (format, ""),
+            };
             let why = format!("{path} in body must be of type {expected}: \"{actual}\"");
             self.causes.push(Cause::type_invalid(path, &Value::from(actual), why));
         }
@@ -100,7 +108,7 @@ impl Validator {
         }
         if !format::is_valid(&node.format, text) {
             let why = format!("{path} in body must be of type {}: \"{text}\"", node.format);
-            self.causes.push(Cause::invalid(path, &value(), why));
+            self.causes.push(Cause::type_invalid(path, &value(), why));
         }
     }
 
@@ -173,7 +181,8 @@ impl Validator {
             inner.causes
         };
         let mut say = |why: String, causes: Vec<Cause>| {
-            self.causes.push(Cause::invalid(path, &Value::from(""), why));
+            // The real server gives these no field of their own.
+            self.causes.push(Cause::invalid("<nil>", &Value::from(""), why));
             self.causes.extend(causes);
         };
         if !node.any_of.is_empty() {
@@ -265,6 +274,16 @@ mod tests {
             &["spec.x: Invalid value: \"null\": spec.x in body must be of type string: \"null\""],
         );
         check(json!({"type": "string", "nullable": true}), Value::Null, &[]);
+        for (value, actual) in [(json!(1.5), "float64"), (json!(true), ""), (json!({}), "")] {
+            let expected =
+                format!("spec.x: Invalid value: \"{actual}\": spec.x in body must be of type int32: \"{actual}\"");
+            check(json!({"type": "integer", "format": "int32"}), value, &[&expected]);
+        }
+        check(
+            json!({"type": "integer", "format": "int32"}),
+            json!(5_000_000_000_i64),
+            &["<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in spec.x"],
+        );
         check(json!({"x-kubernetes-int-or-string": true}), json!("50%"), &[]);
         check(json!({"x-kubernetes-int-or-string": true}), json!(5), &[]);
         check(
@@ -330,7 +349,7 @@ mod tests {
         check(any.clone(), json!("az"), &[]);
         assert_eq!(
             causes(&spec(json!({"x": any})), json!({"spec": {"x": "m"}}), None)[0],
-            "spec.x: Invalid value: \"\": \"spec.x\" must validate at least one schema (anyOf)"
+            "<nil>: Invalid value: \"\": \"spec.x\" must validate at least one schema (anyOf)"
         );
         let one = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
             "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
@@ -339,13 +358,13 @@ mod tests {
             one,
             json!({"a": "", "b": ""}),
             &[
-                "spec.x: Invalid value: \"\": \"spec.x\" must validate one and only one schema (oneOf). Found 2 valid alternatives",
+                "<nil>: Invalid value: \"\": \"spec.x\" must validate one and only one schema (oneOf). Found 2 valid alternatives",
             ],
         );
         check(
             json!({"type": "string", "not": {"enum": ["bad"]}}),
             json!("bad"),
-            &["spec.x: Invalid value: \"\": \"spec.x\" must not validate the schema (not)"],
+            &["<nil>: Invalid value: \"\": \"spec.x\" must not validate the schema (not)"],
         );
     }
 
@@ -353,7 +372,7 @@ mod tests {
     fn sets_and_maps_refuse_duplicates() {
         check(
             json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}),
-            json!(["a", "b", "a"]),
+            json!(["a", "b", "a", "a"]),
             &["spec.x[2]: Duplicate value: \"a\""],
         );
         let map = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],

@@ -13,7 +13,7 @@ pub(crate) fn is_valid(format: &str, text: &str) -> bool {
         "date" => is_date(text),
         "date-time" | "datetime" => is_date_time(text),
         "duration" => is_duration(text),
-        "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
+        "ipv4" => is_ipv4(text),
         "ipv6" => text.contains(':') && text.parse::<Ipv6Addr>().is_ok(),
         "cidr" => is_cidr(text),
         "mac" => is_mac(text),
@@ -21,7 +21,7 @@ pub(crate) fn is_valid(format: &str, text: &str) -> bool {
         "uuid3" => is_uuid(text, Some('3')),
         "uuid4" => is_uuid(text, Some('4')),
         "uuid5" => is_uuid(text, Some('5')),
-        "byte" => STANDARD.decode(text).is_ok(),
+        "byte" => !text.is_empty() && STANDARD.decode(text).is_ok(),
         "uri" => is_uri(text),
         "email" => is_email(text),
         "hostname" => is_hostname(text),
@@ -114,6 +114,7 @@ fn is_go_duration(text: &str) -> bool {
     true
 }
 
+/// A number and a unit somewhere in the text.
 fn is_spelled_duration(text: &str) -> bool {
     const UNITS: [&str; 27] = [
         "nano",
@@ -144,11 +145,30 @@ fn is_spelled_duration(text: &str) -> bool {
         "week",
         "µs",
     ];
-    let split = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
-    let (amount, unit) = text.split_at(split);
-    let unit = unit.trim_start();
-    let singular = unit.strip_suffix('s').unwrap_or(unit);
-    !amount.is_empty() && (UNITS.contains(&unit) || UNITS.contains(&singular))
+    let mut rest = text;
+    while let Some(start) = rest.find(|sign: char| sign.is_ascii_digit()) {
+        let after = rest[start..].trim_start_matches(|sign: char| sign.is_ascii_digit()).trim_start();
+        let end = after.find(|sign: char| !sign.is_alphabetic()).unwrap_or(after.len());
+        let (unit, remainder) = after.split_at(end);
+        let unit = unit.to_lowercase();
+        let singular = unit.strip_suffix('s').unwrap_or(&unit);
+        if UNITS.contains(&unit.as_str()) || UNITS.contains(&singular) {
+            return true;
+        }
+        rest = remainder;
+    }
+    false
+}
+
+/// Four numbers up to 255; leading zeros are taken, as upstream takes them.
+fn is_ipv4(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('.').collect();
+    let fits = |part: &&str| {
+        (1..=3).contains(&part.len())
+            && part.bytes().all(|byte| byte.is_ascii_digit())
+            && part.parse::<u16>().is_ok_and(|number| number <= 255)
+    };
+    parts.len() == 4 && parts.iter().all(fits)
 }
 
 fn is_cidr(text: &str) -> bool {
@@ -175,14 +195,20 @@ fn is_mac(text: &str) -> bool {
 }
 
 fn is_uuid(text: &str, version: Option<char>) -> bool {
-    let compact: String = text.chars().filter(|sign| *sign != '-').collect();
-    let dashes_fit = !text.contains('-') || {
-        let lengths: Vec<usize> = text.split('-').map(str::len).collect();
-        lengths == [8, 4, 4, 4, 12]
-    };
+    const DASHES: [usize; 4] = [8, 12, 16, 20];
+    let mut compact = String::with_capacity(32);
+    for sign in text.chars() {
+        // Each dash may be left out.
+        if sign != '-' {
+            compact.push(sign);
+        } else if !DASHES.contains(&compact.len()) {
+            return false;
+        }
+    }
+    let dashes = text.len() - compact.len();
     compact.len() == 32
+        && dashes <= DASHES.len()
         && all_hex(&compact)
-        && dashes_fit
         && version.is_none_or(|version| compact.chars().nth(12) == Some(version))
 }
 
@@ -213,12 +239,24 @@ fn is_email(text: &str) -> bool {
     })
 }
 
+/// One word with single dashes, or labels with a last one of at least two letters.
 fn is_hostname(text: &str) -> bool {
+    let sign = |letter: char| letter.is_alphanumeric();
     let label = |part: &str| {
-        let inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        (1..=63).contains(&part.len()) && part.bytes().all(inner) && !part.starts_with('-') && !part.ends_with('-')
+        (1..=63).contains(&part.len())
+            && part.chars().all(|letter| sign(letter) || letter == '-')
+            && part.starts_with(sign)
+            && part.ends_with(sign)
     };
-    text.len() <= 255 && text.strip_suffix('.').unwrap_or(text).split('.').all(label)
+    let fits = match text.rsplit_once('.') {
+        None => label(text) && !text.contains("--"),
+        Some((front, last)) => {
+            (2..=63).contains(&last.chars().count())
+                && last.chars().all(char::is_alphabetic)
+                && front.split('.').all(label)
+        }
+    };
+    fits && text.len() <= 255
 }
 
 fn is_hex_color(text: &str) -> bool {
@@ -239,17 +277,29 @@ mod tests {
                 &["2024-01-01T00:00:00Z", "2024-01-01T23:59:59.123456+02:00"],
                 &["2024-01-01", "2024-01-01T24:00:00Z", "2024-01-01T00:00:00", "2024-01-01 00:00:00Z"],
             ),
-            ("duration", &["1h30m", "1.5s", "0", "-2m", "3 days", "1w"], &["", "1", "h", "1x", "soon"]),
-            ("ipv4", &["10.0.0.1"], &["10.0.0", "10.0.0.256", "::1"]),
+            (
+                "duration",
+                &["1h30m", "1.5s", "0", "-2m", "3 days", "1w", "1h 30m", "2weeks"],
+                &["", "1", "h", "1x", "soon"],
+            ),
+            ("ipv4", &["10.0.0.1", "01.2.3.4"], &["10.0.0", "10.0.0.256", "::1"]),
             ("ipv6", &["::1", "fe80::1"], &["10.0.0.1", "xyz"]),
             ("cidr", &["10.0.0.0/8", "::/0"], &["10.0.0.0", "10.0.0.0/33", "10.0.0.0/08"]),
             ("mac", &["00:11:22:33:44:55", "0011.2233.4455"], &["00:11:22:33:44", "zz:11:22:33:44:55"]),
-            ("uuid", &["123e4567-e89b-12d3-a456-426614174000"], &["123e4567", "123e4567-e89b-12d3-a456-42661417400g"]),
+            (
+                "uuid",
+                &["123e4567-e89b-12d3-a456-426614174000", "123e4567e89b12d3a456426614174000"],
+                &["123e4567", "123e4567-e89b-12d3-a456-42661417400g"],
+            ),
             ("uuid4", &["9f8b1c2d-3e4f-4a5b-8c6d-7e8f9a0b1c2d"], &["123e4567-e89b-12d3-a456-426614174000"]),
-            ("byte", &["", "aGVsbG8="], &["aGVsbG8", "%%%"]),
+            ("byte", &["aGVsbG8="], &["", "aGVsbG8", "%%%"]),
             ("uri", &["https://example.com/a?b=c"], &["example.com", "not a uri"]),
             ("email", &["a@example.com"], &["a", "@example.com", "a@"]),
-            ("hostname", &["a.example.com"], &["-a.example.com", "a_b"]),
+            (
+                "hostname",
+                &["example.com", "host", "a1", "a-b", "xn--a.com", "1.co"],
+                &["-a", "a_b", "a.b", "a--b", "host.", "a.c1", ""],
+            ),
             ("k8s-short-name", &["abc-1"], &["a.b"]),
         ];
         for (format, good, bad) in table {

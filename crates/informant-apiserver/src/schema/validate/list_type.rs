@@ -6,9 +6,9 @@ use crate::schema::path::FieldPath;
 use crate::schema::{ListType, SchemaView};
 use crate::status::Cause;
 
-/// One `Duplicate value` for each item that repeats an earlier one.
+/// One `Duplicate value` for each value that occurs more than once, at its second place.
 pub(crate) fn validate(items: &[Value], schema: SchemaView<'_>, path: &FieldPath<'_>) -> Vec<Cause> {
-    let mut seen: Vec<Value> = Vec::with_capacity(items.len());
+    let mut seen: Vec<(Value, bool)> = Vec::with_capacity(items.len());
     let mut causes = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let identity = match schema.list_type() {
@@ -16,10 +16,13 @@ pub(crate) fn validate(items: &[Value], schema: SchemaView<'_>, path: &FieldPath
             ListType::Set => item.clone(),
             ListType::Map(keys) => key_fields(item, keys),
         };
-        if seen.contains(&identity) {
-            causes.push(Cause::duplicate(&path.index(index), &identity));
-        } else {
-            seen.push(identity);
+        match seen.iter_mut().find(|(earlier, _)| *earlier == identity) {
+            Some((_, told)) if *told => {}
+            Some((_, told)) => {
+                *told = true;
+                causes.push(Cause::duplicate(&path.index(index), &identity));
+            }
+            None => seen.push((identity, false)),
         }
     }
     causes

@@ -10,9 +10,9 @@ use crate::status::Cause;
 pub(crate) fn validate(number: &Number, node: &Schema, path: &FieldPath<'_>) -> Vec<Cause> {
     let Some(value) = number.as_f64() else { return Vec::new() };
     let shown = Value::Number(number.clone());
-    let mut causes = Vec::new();
+    let mut causes: Vec<Cause> = range_of_format(number, &node.format, path).into_iter().collect();
     let mut say = |why: String| causes.push(Cause::invalid(path, &shown, format!("{path} in body {why}")));
-    if let Some(step) = node.multiple_of.filter(|step| *step > 0.0 && !is_multiple(value, *step)) {
+    if let Some(step) = node.multiple_of.filter(|step| !is_multiple(value, *step)) {
         say(format!("should be a multiple of {step}"));
     }
     if let Some(limit) = node.maximum {
@@ -30,6 +30,22 @@ pub(crate) fn validate(number: &Number, node: &Schema, path: &FieldPath<'_>) -> 
         }
     }
     causes
+}
+
+/// `int32` and `int64` are ranges as well.
+fn range_of_format(number: &Number, format: &str, path: &FieldPath<'_>) -> Option<Cause> {
+    let fits = match format {
+        "int32" => number.as_i64().is_some_and(|value| i32::try_from(value).is_ok()) || is_whole(number, 31),
+        "int64" => number.is_i64() || is_whole(number, 63),
+        _ => true,
+    };
+    let why = || format!("Invalid value: \"\": Checked value must be of type integer with format {format} in {path}");
+    (!fits).then(|| Cause::new("FieldValueInvalid", why(), "<nil>"))
+}
+
+/// Whether a number that was written as a fraction is an integer within so many bits.
+fn is_whole(number: &Number, bits: i32) -> bool {
+    number.is_f64() && number.as_f64().is_some_and(|value| value.fract() == 0.0 && value.abs() < 2f64.powi(bits))
 }
 
 /// Whether a number has no fraction: `1` and `1.0` do not.
