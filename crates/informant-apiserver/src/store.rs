@@ -41,7 +41,7 @@ pub(crate) struct StoreOptions {
     pub(crate) history_events: usize,
     /// Age past which a change may be forgotten. Default five minutes; looked at when the kind is written to.
     pub(crate) history_age: Duration,
-    /// The version of the empty store. Default 100: so 1 is too old from the start, as in any real cluster.
+    /// The version of the empty store, and the oldest that can be asked for. Default 1.
     pub(crate) first_resource_version: u64,
     /// How far apart a watch's bookmarks are, up to a quarter more or less. Default 60 s.
     pub(crate) bookmark_interval: Duration,
@@ -117,7 +117,7 @@ impl Default for StoreOptions {
         Self {
             history_events: 65_536,
             history_age: Duration::from_secs(300),
-            first_resource_version: 100,
+            first_resource_version: 1,
             bookmark_interval: Duration::from_secs(60),
             seed: 0,
         }
@@ -270,6 +270,12 @@ impl Store {
         self.read().shelves.keys().cloned().collect()
     }
 
+    /// All objects of `scope` as they are now.
+    pub(crate) fn present(&self, storage: &StorageId, scope: &Scope) -> Snapshot {
+        let state = self.read();
+        Snapshot::take(state.shelves.get(storage), state.current, scope, "", usize::MAX)
+    }
+
     /// The objects of `scope` as they were at version `at` (`None`: as they are now), from key `start` on, at most
     /// `limit` of them. O(changes since `at` + objects of the scope).
     ///
@@ -290,13 +296,7 @@ impl Store {
         if version < oldest {
             return Err(Expired { oldest });
         }
-        let Some(shelf) = state.shelves.get(storage) else {
-            return Ok(Snapshot { version, objects: Vec::new(), rest: 0 });
-        };
-        let mut found = shelf.at_version(version, scope, start).map(|(_, object)| object);
-        let objects = found.by_ref().take(limit).cloned().collect();
-        let rest = found.count();
-        Ok(Snapshot { version, objects, rest })
+        Ok(Snapshot::take(state.shelves.get(storage), version, scope, start, limit))
     }
 
     /// Bounds and seeds.
@@ -346,6 +346,20 @@ impl Store {
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
         self.shared.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    fn take(shelf: Option<&Shelf>, version: u64, scope: &Scope, start: &str, limit: usize) -> Self {
+        let Some(shelf) = shelf else {
+            return Self { version, objects: Vec::new(), rest: 0 };
+        };
+        let mut found = shelf.at_version(version, scope, start).map(|(_, object)| object);
+        let objects = found.by_ref().take(limit).cloned().collect();
+        let rest = found.count();
+        Self { version, objects, rest }
     }
 }
 

@@ -66,9 +66,9 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// 422 or 400 for options that don't go together, 504 when initial objects of a version from the future are asked
-    /// for. A version that the history doesn't reach back to is no error here: the watch opens, tells it in one
-    /// [`WatchEvent::Error`] and ends, as on a real server.
+    /// 422 or 400 for options that don't go together. What else goes wrong is no error here: a version that the history
+    /// doesn't reach back to, or initial objects of a version that the store hasn't reached after three seconds. The
+    /// watch then opens, tells it in one [`WatchEvent::Error`] and ends, as on a real server.
     ///
     /// # Cancel safety
     ///
@@ -81,9 +81,6 @@ impl Watch {
         selector: Option<Selector>,
     ) -> Result<Self, Status> {
         let plan = options.plan_watch()?;
-        if let WatchStart::Objects(version) = plan.start {
-            wait_for(store, version).await?;
-        }
         let seed = store.options().seed.wrapping_add(store.next_watch_number());
         let schedule = Schedule::new(
             Instant::now(),
@@ -91,11 +88,11 @@ impl Watch {
             Duration::from_secs(options.timeout_seconds),
             fastrand::Rng::with_seed(seed),
         );
-        let mut watch = match Self::begin(store, storage, scope.clone(), plan.start) {
+        let mut watch = match Self::begin(store, storage, scope.clone(), plan.start).await {
             Ok((cursor, initial)) => Self::new(cursor, initial, schedule),
-            Err((version, expired)) => {
+            Err(status) => {
                 let mut watch = Self::new(store.cursor_at_present(storage, scope), Vec::new(), schedule);
-                watch.failure = Some(too_old(version, expired));
+                watch.failure = Some(status);
                 watch
             }
         };
@@ -116,25 +113,23 @@ impl Watch {
         }
     }
 
-    fn begin(
+    async fn begin(
         store: &Store,
         storage: &StorageId,
         scope: Scope,
         start: WatchStart,
-    ) -> Result<(Cursor, Vec<Object>), (u64, Expired)> {
+    ) -> Result<(Cursor, Vec<Object>), Status> {
         match start {
             WatchStart::Present => Ok((store.cursor_at_present(storage, scope), Vec::new())),
             WatchStart::After(version) => {
-                let cursor = store.cursor(storage, scope, version).map_err(|expired| (version, expired))?;
+                let cursor = store.cursor(storage, scope, version).map_err(|expired| too_old(version, expired))?;
                 Ok((cursor, Vec::new()))
             }
-            WatchStart::Objects(_) => {
-                // The cursor first: were the snapshot taken first, its version could be forgotten before the cursor
-                // holds on to it, and an ending in between would be missed.
+            WatchStart::Objects(version) => {
+                wait_for(store, version).await?;
+                // The cursor first, so that an ending of the kind's watches in between isn't missed.
                 let mut cursor = store.cursor_at_present(storage, scope.clone());
-                let snapshot = store
-                    .snapshot(storage, &scope, None, "", usize::MAX)
-                    .map_err(|expired| (cursor.version(), expired))?;
+                let snapshot = store.present(storage, &scope);
                 cursor.skip_to(snapshot.version);
                 Ok((cursor, snapshot.objects))
             }

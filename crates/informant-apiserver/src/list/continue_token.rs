@@ -70,7 +70,7 @@ impl ContinueToken {
 }
 
 fn refused(why: &dyn std::fmt::Display) -> Status {
-    Status::bad_request(format!("continue key is not valid: {why}; list again without it"))
+    Status::bad_request(format!("invalid continue token: continue key is not valid: {why}; list again without it"))
 }
 
 #[cfg(test)]

@@ -83,15 +83,14 @@ impl ListOptions {
     /// 422 for a combination that is refused, 400 for a version or token that can't be read.
     pub(super) fn plan_list(&self) -> Result<ListPlan, Status> {
         let rule = self.check_list()?;
-        let limit = if self.limit == 0 { usize::MAX } else { usize::try_from(self.limit).unwrap_or(usize::MAX) };
+        let limit = self.page_limit();
         if !self.continue_token.is_empty() {
             return self.plan_next_page(limit);
         }
         let version = parse_version(&self.resource_version)?;
         let (at, limit) = match (version, rule) {
             (None, _) => (At::Latest, limit),
-            // A real server answers these from its cache, as a whole.
-            (Some(0), _) => (At::Latest, usize::MAX),
+            (Some(0), _) => (At::Latest, limit),
             (Some(version), Match::Exact) => (At::Exactly(version), limit),
             // A limit without a rule means exactly this version, since before there were rules.
             (Some(version), Match::Unset) if self.limit > 0 => (At::Exactly(version), limit),
@@ -111,12 +110,19 @@ impl ListOptions {
         let (start, initial) = match (self.send_initial_events, version) {
             (Some(true), version) => (WatchStart::Objects(version.unwrap_or(0)), true),
             (Some(false), None | Some(0)) => (WatchStart::Present, false),
-            // So it is also without being asked for, on a real server.
-            (None, None) => (WatchStart::Objects(0), true),
-            (None, Some(0)) => (WatchStart::Objects(0), false),
+            // So a real server does it also without being asked.
+            (None, None | Some(0)) => (WatchStart::Objects(0), true),
             (Some(false) | None, Some(version)) => (WatchStart::After(version), false),
         };
         Ok(WatchPlan { start, mark_initial_end: initial && self.allow_watch_bookmarks })
+    }
+
+    /// Version `0` means "whatever is at hand", which a real server takes from its cache and never cuts into pages.
+    fn page_limit(&self) -> usize {
+        if self.limit == 0 || self.resource_version == "0" {
+            return usize::MAX;
+        }
+        usize::try_from(self.limit).unwrap_or(usize::MAX)
     }
 
     fn plan_next_page(&self, limit: usize) -> Result<ListPlan, Status> {
@@ -130,10 +136,7 @@ impl ListOptions {
 
     fn check_list(&self) -> Result<Match, Status> {
         let mut causes = Vec::new();
-        let rule = self.parse_match(&mut causes);
-        if self.send_initial_events.is_some() {
-            causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
-        }
+        let rule = self.parse_match();
         if !self.resource_version_match.is_empty() {
             let mut forbid = |why: &str| causes.push(Cause::forbidden("resourceVersionMatch", why));
             if self.resource_version.is_empty() {
@@ -142,56 +145,68 @@ impl ListOptions {
             if !self.continue_token.is_empty() {
                 forbid("resourceVersionMatch is forbidden when continue is provided");
             }
-            if rule == Match::Exact && self.resource_version == "0" {
+            if rule == Some(Match::Exact) && self.resource_version == "0" {
                 forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
             }
         }
-        refuse(causes).map(|()| rule)
+        if rule.is_none() {
+            causes.push(self.unsupported_match(r#""Exact", "NotOlderThan", """#));
+        }
+        if self.send_initial_events.is_some() {
+            causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+        }
+        refuse(causes).map(|()| rule.unwrap_or(Match::Unset))
     }
 
     fn check_watch(&self) -> Result<(), Status> {
         let mut causes = Vec::new();
-        let rule = self.parse_match(&mut causes);
         let mut forbid = |why: &str| causes.push(Cause::forbidden("resourceVersionMatch", why));
-        match self.send_initial_events {
-            None if !self.resource_version_match.is_empty() => {
-                forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
-            }
-            Some(_) if rule != Match::NotOlderThan => {
+        match (self.send_initial_events, self.parse_match()) {
+            (None, Some(Match::Unset)) | (Some(_), Some(Match::NotOlderThan)) => {}
+            (None, _) => forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
+            (Some(_), rule) => {
                 forbid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+                if rule != Some(Match::Unset) {
+                    causes.push(self.unsupported_match(r#""NotOlderThan""#));
+                }
             }
-            Some(_) | None => {}
         }
         refuse(causes)
     }
 
-    fn parse_match(&self, causes: &mut Vec<Cause>) -> Match {
+    /// `None` for a value that isn't known.
+    fn parse_match(&self) -> Option<Match> {
         match self.resource_version_match.as_str() {
-            "" => Match::Unset,
-            "Exact" => Match::Exact,
-            "NotOlderThan" => Match::NotOlderThan,
-            other => {
-                let message = format!("Unsupported value: \"{other}\": supported values: \"Exact\", \"NotOlderThan\"");
-                causes.push(Cause::new("FieldValueNotSupported", message, "resourceVersionMatch"));
-                Match::Unset
-            }
+            "" => Some(Match::Unset),
+            "Exact" => Some(Match::Exact),
+            "NotOlderThan" => Some(Match::NotOlderThan),
+            _ => None,
         }
+    }
+
+    fn unsupported_match(&self, supported: &str) -> Cause {
+        let value = &self.resource_version_match;
+        let message = format!("Unsupported value: \"{value}\": supported values: {supported}");
+        Cause::new("FieldValueNotSupported", message, "resourceVersionMatch")
     }
 }
 
-/// Reads a resource version: `None` when it's unset. One past 2^64 is from the future whatever it is.
+/// Reads a resource version: `None` when it's unset.
 ///
 /// # Errors
 ///
-/// 400 when it isn't a number.
+/// 400 when it isn't a number of 64 bits.
 pub(super) fn parse_version(text: &str) -> Result<Option<u64>, Status> {
     if text.is_empty() {
         return Ok(None);
     }
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Status::bad_request(format!("resourceVersion: Invalid value: \"{text}\": it isn't a number")));
-    }
-    Ok(Some(text.parse().unwrap_or(u64::MAX)))
+    let refused = || {
+        let why = "it must be a number, as it stands in the metadata of a list or an object";
+        Status::bad_request(format!("invalid resource version: resourceVersion: Invalid value: \"{text}\": {why}"))
+    };
+    // The standard parser would also take a plus sign.
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).map(Some).ok_or_else(refused)
 }
 
 fn refuse(causes: Vec<Cause>) -> Result<(), Status> {

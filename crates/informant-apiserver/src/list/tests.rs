@@ -14,7 +14,7 @@ fn pod(namespace: &str, name: &str, app: &str) -> Value {
 
 /// A store with the objects `default/p0` to `default/p<count - 1>`.
 fn store_of(count: usize) -> Store {
-    let store = Store::new(StoreOptions::default());
+    let store = Store::new(StoreOptions { first_resource_version: 100, ..StoreOptions::default() });
     for index in 0..count {
         store.create(&pods(), pod("default", &format!("p{index}"), "a")).unwrap();
     }
@@ -39,7 +39,7 @@ fn at(version: u64) -> ListOptions {
 
 #[tokio::test]
 async fn a_list_has_the_store_wide_version_and_is_in_key_order() {
-    let store = Store::new(StoreOptions::default());
+    let store = Store::new(StoreOptions { first_resource_version: 100, ..StoreOptions::default() });
     for (namespace, name) in [("b", "a"), ("a", "z"), ("a", "b"), ("a-b", "c")] {
         store.create(&pods(), pod(namespace, name, "x")).unwrap();
     }
@@ -176,6 +176,7 @@ async fn combinations_that_contradict_each_other_are_refused() {
         (with("101", "", &token, None), 400),
         (with("", "", "garbage", None), 400),
         (with("abc", "", "", None), 400),
+        (with("+1", "", "", None), 400),
     ] {
         let answer = ask(&store, options.clone()).await;
         assert_eq!(answer.map(|page| page.items.len()).map_err(|status| status.code), Err(code), "{options:?}");
@@ -194,7 +195,7 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let store = Store::new(StoreOptions::default());
+            let store = Store::new(StoreOptions { first_resource_version: 100, ..StoreOptions::default() });
             for (namespace, name) in &keys {
                 store.create(&pods(), pod(namespace, name, "a")).unwrap();
             }

@@ -6,13 +6,17 @@ fn kind(plural: &str) -> StorageId {
     StorageId { group: "".into(), plural: plural.into() }
 }
 
+fn new_store() -> Store {
+    Store::new(StoreOptions { first_resource_version: 100, ..StoreOptions::default() })
+}
+
 fn object(name: &str, value: u64) -> Value {
     json!({"metadata": {"name": name}, "value": value})
 }
 
 #[test]
 fn every_write_of_any_kind_takes_the_next_version() {
-    let store = Store::new(StoreOptions::default());
+    let store = new_store();
     let first = store.create(&kind("nodes"), object("a", 1)).unwrap();
     let second = store.create(&kind("flows"), object("a", 1)).unwrap();
     let third = store.update(&kind("nodes"), object("a", 2), 101).unwrap();
@@ -25,7 +29,7 @@ fn every_write_of_any_kind_takes_the_next_version() {
 
 #[test]
 fn a_refused_write_uses_up_no_version() {
-    let store = Store::new(StoreOptions::default());
+    let store = new_store();
     let nodes = kind("nodes");
     store.create(&nodes, object("a", 1)).unwrap();
     assert_eq!(store.create(&nodes, object("a", 2)).err(), Some(WriteError::AlreadyExists));
@@ -39,7 +43,7 @@ fn a_refused_write_uses_up_no_version() {
 
 #[test]
 fn an_update_that_changes_nothing_is_not_written() {
-    let store = Store::new(StoreOptions::default());
+    let store = new_store();
     let stored = store.create(&kind("nodes"), object("a", 1)).unwrap();
     let same = store.update(&kind("nodes"), object("a", 1), stored.resource_version()).unwrap();
     assert_eq!((same.resource_version(), store.current_rv()), (101, 101));
@@ -47,7 +51,7 @@ fn an_update_that_changes_nothing_is_not_written() {
 
 #[test]
 fn of_two_updates_from_one_version_one_wins() {
-    let store = Store::new(StoreOptions::default());
+    let store = new_store();
     let nodes = kind("nodes");
     store.create(&nodes, object("a", 0)).unwrap();
     let won = std::thread::scope(|scope| {
@@ -62,7 +66,12 @@ fn of_two_updates_from_one_version_one_wins() {
 
 #[tokio::test(start_paused = true)]
 async fn the_history_is_bounded_by_count_and_by_age() {
-    let options = StoreOptions { history_events: 2, history_age: Duration::from_secs(10), ..StoreOptions::default() };
+    let options = StoreOptions {
+        history_events: 2,
+        history_age: Duration::from_secs(10),
+        first_resource_version: 100,
+        ..StoreOptions::default()
+    };
     let store = Store::new(options);
     let nodes = kind("nodes");
     for name in ["a", "b", "c"] {
@@ -77,7 +86,7 @@ async fn the_history_is_bounded_by_count_and_by_age() {
 
 #[tokio::test]
 async fn a_feed_has_all_kinds_in_order_and_says_when_it_lost_some() {
-    let store = Store::new(StoreOptions { history_events: 2, ..StoreOptions::default() });
+    let store = Store::new(StoreOptions { history_events: 2, first_resource_version: 100, ..StoreOptions::default() });
     let mut feed = store.feed(store.current_rv());
     store.create(&kind("nodes"), object("a", 1)).unwrap();
     store.create(&kind("flows"), object("b", 1)).unwrap();
@@ -95,7 +104,7 @@ async fn a_feed_has_all_kinds_in_order_and_says_when_it_lost_some() {
 
 #[test]
 fn the_json_of_an_object_is_made_once() {
-    let store = Store::new(StoreOptions::default());
+    let store = new_store();
     let stored = store.create(&kind("nodes"), object("a", 1)).unwrap();
     let again = store.get(&kind("nodes"), "", "a").unwrap();
     assert_eq!(stored.json().as_ptr(), again.json().as_ptr());

@@ -22,7 +22,7 @@ fn pod(namespace: &str, name: &str, app: &str) -> Value {
 }
 
 fn new_store() -> Store {
-    Store::new(StoreOptions::default())
+    Store::new(StoreOptions { first_resource_version: 100, ..StoreOptions::default() })
 }
 
 fn put(store: &Store, name: &str, app: &str) -> u64 {
@@ -252,10 +252,22 @@ async fn the_mark_also_comes_to_a_plain_watch_with_bookmarks_and_never_without()
     put(&store, "a", "x");
     let with = ListOptions { allow_watch_bookmarks: true, ..ListOptions::default() };
     assert_eq!(now(&mut open(&store, with, None).await).await, ["ADDED a x 101", "END 101"]);
+    let any = ListOptions { allow_watch_bookmarks: true, ..after(0) };
+    assert_eq!(now(&mut open(&store, any, None).await).await, ["ADDED a x 101", "END 101"]);
     let without = ListOptions { allow_watch_bookmarks: false, ..watch_list() };
     assert_eq!(now(&mut open(&store, without, None).await).await, ["ADDED a x 101"]);
     let none = ListOptions { send_initial_events: Some(false), ..watch_list() };
     assert_eq!(now(&mut open(&store, none, None).await).await, [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_list_of_the_future_tells_after_three_seconds_that_it_is_too_far() {
+    let store = new_store();
+    let options = ListOptions { resource_version: "200".to_owned(), ..watch_list() };
+    let begin = Instant::now();
+    let mut watch = open(&store, options, None).await;
+    assert_eq!(begin.elapsed().as_secs(), 3);
+    assert_eq!(now(&mut watch).await, ["ERROR 504", "over"]);
 }
 
 #[tokio::test]
@@ -408,7 +420,7 @@ async fn run(operations: Vec<Operation>) {
                 let name = format!("n{}", store.current_rv());
                 store.create(&nodes(), json!({"metadata": {"name": name}})).unwrap();
             }
-            Operation::Compact => store.compact(store.current_rv() - 3.min(store.current_rv() - 100)),
+            Operation::Compact => store.compact(store.current_rv().saturating_sub(3)),
             Operation::Open { from_start, selector } => {
                 followers.push(open_follower(&store, &states, from_start, selector).await);
             }
