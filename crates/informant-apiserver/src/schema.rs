@@ -182,6 +182,16 @@ impl<'a> SchemaView<'a> {
         self.node
     }
 
+    /// Whether there are shared definitions, as only built-in kinds have them.
+    pub fn has_definitions(self) -> bool {
+        !self.definitions.by_name.is_empty()
+    }
+
+    /// The name of the shared definition that the place refers to.
+    pub fn definition_name(self) -> Option<&'a str> {
+        self.site.reference.as_deref()
+    }
+
     /// The schema of the field `name`: a named property, or the value schema of a map.
     pub fn field(self, name: &str) -> Option<Self> {
         self.property(name).or_else(|| self.map_value())
@@ -238,6 +248,11 @@ impl<'a> SchemaView<'a> {
             "set" => ListType::Set,
             _ => ListType::Atomic,
         }
+    }
+
+    /// Whether the list at this place says how it is owned at all; if not, it's atomic unless its patch strategy is to merge.
+    pub fn states_list_type(self) -> bool {
+        !self.site.list_type.is_empty() || !self.node.list_type.is_empty()
     }
 
     /// Whether the object or map at this place is owned as a whole by server-side apply.
