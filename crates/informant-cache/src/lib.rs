@@ -1,1 +1,69 @@
-//! Placeholder.
+//! Shared informers for Kubernetes: LIST and WATCH into an indexed cache, and on to any number of handlers.
+//!
+//! An [`InformerFactory`] makes one [`SharedInformer`] per object type, resource and scope. An informer takes in the
+//! present state of its resource, follows every change, and holds it in memory: [`Lister`] and [`Index`] read it without
+//! a request to the server, handlers are told of each change after the cache shows it.
+//!
+//! ```no_run
+//! use informant_cache::{InformerFactory, ObjectKey};
+//! use k8s_openapi::api::core::v1::Pod;
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # async fn run(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! let cancel = CancellationToken::new();
+//! let factory = InformerFactory::new(client);
+//! let pods = factory.informer::<Pod>();
+//! let by_node = pods.index("node", |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()));
+//! let _handler = pods.on_change(|event| println!("{} {}", event.kind(), event.key()));
+//!
+//! factory.start(&cancel)?;
+//! factory.wait_for_cache_sync(&cancel).await?;
+//! let pod = pods.lister().get(&ObjectKey::namespaced("web", "frontend-0"));
+//! let on_node = by_node.get(&"node-1".to_owned());
+//! # let _ = (pod, on_node);
+//!
+//! factory.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What an informer promises (order, loss, staleness, late handlers) is written at [`SharedInformer`]; what it does when
+//! the server misbehaves shows in its [`InformerStatus`].
+//!
+//! The files, in the order an event travels: `request`, `frame`, `reflector` (and its state machine), `representation`,
+//! `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read, `shared_informer` and
+//! `informer_factory` hold it together, `status` tells.
+
+mod clock;
+mod delta;
+mod error;
+mod event;
+mod handler;
+mod indexer;
+mod informer_factory;
+mod key;
+mod lister;
+mod lock;
+mod object;
+mod reflector;
+mod representation;
+mod request;
+mod selector;
+mod shared_informer;
+mod status;
+mod store;
+mod task_set;
+
+pub use crate::error::{DecodeError, NotSynced, RequestError, RequestErrorKind, StartError, SyncError};
+pub use crate::event::{Event, EventKind, FinalState};
+pub use crate::handler::{HandlerHandle, HandlerOptions, Overflow, Subscription};
+pub use crate::indexer::Index;
+pub use crate::informer_factory::{InformerFactory, InformerFactoryBuilder};
+pub use crate::key::{ObjectKey, ParseKeyError};
+pub use crate::lister::{Lister, NamespaceLister};
+pub use crate::object::{Cached, Metadata, Owner};
+pub use crate::representation::{Dynamic, Full, Held, LazyObject, Representation};
+pub use crate::request::Scope;
+pub use crate::selector::{ParseSelectorError, Selector};
+pub use crate::shared_informer::SharedInformer;
+pub use crate::status::{Counters, HandlerStatus, InformerState, InformerStatus, LastError, RelistReason};

@@ -1,0 +1,274 @@
+//! Own indexes over the store: from any value computed of an object to the objects that have it.
+//!
+//! An index lives in the store and changes with it under the same lock, so a reader never finds an object by a value
+//! that it no longer has. The values are computed once per object state, before the lock, by the user's function; the
+//! index remembers them, so a removal needs neither the function nor the object. A panic of the function is caught: the
+//! object is then missing in that index, and the panic is counted.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+
+use crate::key::ObjectKey;
+use crate::object::Cached;
+use crate::store::{FixedState, Store, Table};
+
+/// An index over an informer's objects, made by [`SharedInformer::index`](crate::SharedInformer::index).
+///
+/// A look-up costs a hash of the value and a pointer per object found, whatever the size of the store. A clone is the
+/// same index; when the last one is dropped, the index is removed.
+pub struct Index<K: 'static, V: 'static> {
+    registration: Arc<Registration<K>>,
+    value: std::marker::PhantomData<fn() -> V>,
+}
+
+struct Registration<K: 'static> {
+    name: String,
+    id: u64,
+    store: Weak<Store<K>>,
+}
+
+/// Computes an object's index values, boxed because the store doesn't know their type.
+pub(crate) type IndexFunction<K> = Arc<dyn Fn(&K) -> Box<dyn Any + Send> + Send + Sync>;
+
+/// An index whose value type the store doesn't know.
+pub(crate) trait AnyIndex<K>: Send + Sync {
+    fn function(&self) -> IndexFunction<K>;
+    /// Replaces an object's values; `None` if they couldn't be computed.
+    fn replace(&mut self, object: &Cached<K>, values: Option<Box<dyn Any + Send>>);
+    fn remove(&mut self, key: &ObjectKey);
+    fn holds(&self, key: &ObjectKey) -> bool;
+    fn as_any(&self) -> &dyn Any;
+}
+
+struct ValueIndex<K, V> {
+    function: IndexFunction<K>,
+    objects: HashMap<V, Table<K>, FixedState>,
+    values: HashMap<ObjectKey, Vec<V>, FixedState>,
+}
+
+/// The indexes of a store.
+pub(crate) struct Indexer<K> {
+    indexes: Vec<(u64, Box<dyn AnyIndex<K>>)>,
+    next_id: u64,
+}
+
+/// Index values computed for a batch, by position in the batch and index.
+#[derive(Default)]
+pub(crate) struct Prepared {
+    covered: Vec<u64>,
+    values: Vec<Vec<(u64, Option<Box<dyn Any + Send>>)>>,
+}
+
+// === impl Index ===
+
+impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Index<K, V> {
+    pub(crate) fn add<I>(
+        store: &Arc<Store<K>>,
+        name: &str,
+        function: impl Fn(&K) -> I + Send + Sync + 'static,
+    ) -> (Self, u64)
+    where
+        I: IntoIterator<Item = V>,
+    {
+        let function: IndexFunction<K> = Arc::new(move |object: &K| {
+            let mut values: Vec<V> = Vec::new();
+            for value in function(object) {
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            Box::new(values)
+        });
+        let index: ValueIndex<K, V> = ValueIndex { function, objects: HashMap::default(), values: HashMap::default() };
+        let (id, panics) = store.add_index(Box::new(index));
+        let registration = Registration { name: name.to_owned(), id, store: Arc::downgrade(store) };
+        (Self { registration: Arc::new(registration), value: std::marker::PhantomData }, panics)
+    }
+
+    /// The name that the index was made with.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.registration.name
+    }
+
+    /// The objects that have this value, in no particular order.
+    #[must_use]
+    pub fn get(&self, value: &V) -> Vec<Arc<K>> {
+        self.cached(value).iter().map(Cached::object).collect()
+    }
+
+    /// As [`get`](Self::get), without decoding the objects.
+    #[must_use]
+    pub fn cached(&self, value: &V) -> Vec<Cached<K>> {
+        self.ask(|index| index.objects.get(value).map(|found| found.iter().cloned().collect()))
+    }
+
+    /// The keys of the objects that have this value, sorted.
+    #[must_use]
+    pub fn keys(&self, value: &V) -> Vec<ObjectKey> {
+        let mut keys: Vec<ObjectKey> =
+            self.ask(|index| index.objects.get(value).map(|found| found.iter().map(|one| one.key().clone()).collect()));
+        keys.sort_unstable();
+        keys
+    }
+
+    /// All values that some object has, in no particular order.
+    #[must_use]
+    pub fn values(&self) -> Vec<V> {
+        self.ask(|index| Some(index.objects.keys().cloned().collect()))
+    }
+
+    fn ask<T: Default>(&self, ask: impl FnOnce(&ValueIndex<K, V>) -> Option<T>) -> T {
+        let Some(store) = self.registration.store.upgrade() else { return T::default() };
+        let found = store
+            .with_index(self.registration.id, |index| index.as_any().downcast_ref::<ValueIndex<K, V>>().and_then(ask));
+        found.unwrap_or_default()
+    }
+}
+
+impl<K: 'static, V: 'static> Clone for Index<K, V> {
+    fn clone(&self) -> Self {
+        Self { registration: Arc::clone(&self.registration), value: std::marker::PhantomData }
+    }
+}
+
+impl<K: 'static> Drop for Registration<K> {
+    fn drop(&mut self) {
+        if let Some(store) = self.store.upgrade() {
+            store.remove_index(self.id);
+        }
+    }
+}
+
+// === impl ValueIndex ===
+
+impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> AnyIndex<K> for ValueIndex<K, V> {
+    fn function(&self) -> IndexFunction<K> {
+        Arc::clone(&self.function)
+    }
+
+    fn replace(&mut self, object: &Cached<K>, values: Option<Box<dyn Any + Send>>) {
+        self.remove(object.key());
+        // The function above made the box, so it holds these values.
+        let Some(values) = values.and_then(|values| values.downcast::<Vec<V>>().ok()) else { return };
+        for value in values.iter() {
+            self.objects.entry(value.clone()).or_default().insert(object.clone());
+        }
+        self.values.insert(object.key().clone(), *values);
+    }
+
+    fn remove(&mut self, key: &ObjectKey) {
+        for value in self.values.remove(key).unwrap_or_default() {
+            if let Some(found) = self.objects.get_mut(&value) {
+                found.remove(key.as_str());
+                if found.is_empty() {
+                    self.objects.remove(&value);
+                }
+            }
+        }
+    }
+
+    fn holds(&self, key: &ObjectKey) -> bool {
+        self.values.contains_key(key)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+// === impl Indexer ===
+
+impl<K> Default for Indexer<K> {
+    fn default() -> Self {
+        Self { indexes: Vec::new(), next_id: 0 }
+    }
+}
+
+impl<K> Indexer<K> {
+    pub(crate) fn add(&mut self, index: Box<dyn AnyIndex<K>>) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.indexes.push((id, index));
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: u64) -> Option<Box<dyn AnyIndex<K>>> {
+        let position = self.indexes.iter().position(|(one, _)| *one == id)?;
+        Some(self.indexes.swap_remove(position).1)
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<&dyn AnyIndex<K>> {
+        self.indexes.iter().find(|(one, _)| *one == id).map(|(_, index)| &**index)
+    }
+
+    pub(crate) fn functions(&self) -> Vec<(u64, IndexFunction<K>)> {
+        self.indexes.iter().map(|(id, index)| (*id, index.function())).collect()
+    }
+
+    /// Indexes an object's new state by the values prepared for it.
+    pub(crate) fn replace(&mut self, object: &Cached<K>, position: usize, prepared: &mut Prepared) {
+        for (id, index) in &mut self.indexes {
+            index.replace(object, prepared.take(position, *id));
+        }
+    }
+
+    /// Indexes an object that was there before the index, unless that's done.
+    pub(crate) fn fill(&mut self, id: u64, object: &Cached<K>, values: Option<Box<dyn Any + Send>>) {
+        for (one, index) in &mut self.indexes {
+            if *one == id && !index.holds(object.key()) {
+                index.replace(object, values);
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn remove_object(&mut self, key: &ObjectKey) {
+        for (_, index) in &mut self.indexes {
+            index.remove(key);
+        }
+    }
+}
+
+// === impl Prepared ===
+
+impl Prepared {
+    /// Computes what's missing for these indexes; returns how many calls panicked.
+    pub(crate) fn complete<'a, K: 'static>(
+        &mut self,
+        functions: &[(u64, IndexFunction<K>)],
+        objects: impl Iterator<Item = Option<&'a Cached<K>>>,
+    ) -> u64 {
+        let missing: Vec<_> = functions.iter().filter(|(id, _)| !self.covered.contains(id)).collect();
+        if missing.is_empty() {
+            return 0;
+        }
+        let mut panics = 0;
+        for (position, object) in objects.enumerate() {
+            if self.values.len() <= position {
+                self.values.push(Vec::new());
+            }
+            let (Some(object), Some(values)) = (object, self.values.get_mut(position)) else { continue };
+            let object = object.object();
+            for (id, function) in &missing {
+                let computed = catch_unwind(AssertUnwindSafe(|| function(&object))).ok();
+                panics += u64::from(computed.is_none());
+                values.push((*id, computed));
+            }
+        }
+        self.covered.extend(missing.iter().map(|(id, _)| *id));
+        panics
+    }
+
+    pub(crate) fn covers<K>(&self, indexer: &Indexer<K>) -> bool {
+        indexer.indexes.iter().all(|(id, _)| self.covered.contains(id))
+    }
+
+    pub(crate) fn take(&mut self, position: usize, id: u64) -> Option<Box<dyn Any + Send>> {
+        let values = self.values.get_mut(position)?;
+        values.iter_mut().find(|(one, _)| *one == id).and_then(|(_, values)| values.take())
+    }
+}

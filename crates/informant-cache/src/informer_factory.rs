@@ -1,0 +1,320 @@
+//! The factory: exactly one informer per object type, resource and scope, started and stopped together.
+//!
+//! Making a factory or an informer does no I/O and spawns nothing; [`InformerFactory::start`] does, and
+//! [`InformerFactory::shutdown`] waits for all of it to end.
+
+use std::any::TypeId;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::api::{ApiResource, DynamicObject};
+use serde::de::DeserializeOwned;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::error::{NotSynced, StartError, SyncError};
+use crate::lock::lock;
+use crate::object::Metadata;
+use crate::representation::{Dynamic, Full, Representation};
+use crate::request::Scope;
+use crate::shared_informer::{AnyInformer, Shared, SharedInformer, wait_synced};
+use crate::status::InformerStatus;
+use crate::task_set::TaskSet;
+
+/// Makes shared informers, and starts and stops them. A clone is the same factory.
+///
+/// Whoever asks twice for the same object type, resource and scope gets the same informer: one watch and one cache,
+/// shared. Different types of the same resource (typed and dynamic, say) are different informers with caches of their
+/// own; [`statuses`](Self::statuses) lists what there is.
+///
+/// The client's own retries, if it has any, come before the informers' and hide 429, 503 and 504 from them; build the
+/// client from a [`kube::Config`] with `default_retry` off to have the informers see and handle those. A read timeout
+/// on the client ends idle watches early; informers find dead connections themselves.
+#[derive(Clone)]
+pub struct InformerFactory {
+    inner: Arc<Inner>,
+}
+
+/// Sets up an [`InformerFactory`].
+#[must_use = "a builder does nothing until it's built"]
+pub struct InformerFactoryBuilder {
+    client: kube::Client,
+    seed: Option<u64>,
+    start_time: Option<Timestamp>,
+    settings: Settings,
+}
+
+/// What a factory's informers have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) seed: u64,
+    pub(crate) clock: Clock,
+    pub(crate) page_size: u32,
+    pub(crate) watch_list: bool,
+    pub(crate) document_bytes_max: usize,
+    pub(crate) handler_bound: usize,
+    pub(crate) watch_timeout_min: Duration,
+}
+
+struct Inner {
+    client: kube::Client,
+    settings: Settings,
+    /// Lock rank 1.
+    registry: Mutex<Registry>,
+}
+
+#[derive(Default)]
+struct Registry {
+    informers: Vec<(Identity, Arc<dyn AnyInformer>)>,
+    tasks: Option<TaskSet>,
+    /// One for each call of `start`, so that a shutdown reaches what was started with different tokens.
+    started: Vec<CancellationToken>,
+    shut_down: bool,
+}
+
+/// What makes two requests for an informer the same. The type covers the object's type and its representation.
+#[derive(PartialEq, Eq)]
+struct Identity {
+    form: TypeId,
+    resource: ApiResource,
+    scope: Scope,
+}
+
+// === impl InformerFactory ===
+
+impl InformerFactory {
+    /// A factory with the default settings.
+    #[must_use]
+    pub fn new(client: kube::Client) -> Self {
+        Self::builder(client).build()
+    }
+
+    /// Sets up a factory.
+    pub fn builder(client: kube::Client) -> InformerFactoryBuilder {
+        let settings = Settings {
+            seed: 0,
+            clock: Clock::system(),
+            page_size: 500,
+            watch_list: true,
+            document_bytes_max: 8 << 20,
+            handler_bound: 1024,
+            watch_timeout_min: Duration::from_secs(300),
+        };
+        InformerFactoryBuilder { client, seed: None, start_time: None, settings }
+    }
+
+    /// The informer of a typed resource in all namespaces.
+    #[must_use]
+    pub fn informer<K>(&self) -> SharedInformer<K>
+    where
+        K: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+    {
+        self.informer_in(Scope::all())
+    }
+
+    /// The informer of a part of a typed resource.
+    #[must_use]
+    pub fn informer_in<K>(&self, scope: Scope) -> SharedInformer<K>
+    where
+        K: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+    {
+        self.informer_with(ApiResource::erase::<K>(&()), scope, Full::<K>::new())
+    }
+
+    /// The informer of any resource in all namespaces, without a compile-time type.
+    #[must_use]
+    pub fn dynamic(&self, resource: ApiResource) -> SharedInformer<DynamicObject> {
+        self.dynamic_in(resource, Scope::all())
+    }
+
+    /// The informer of a part of any resource, without a compile-time type.
+    #[must_use]
+    pub fn dynamic_in(&self, resource: ApiResource, scope: Scope) -> SharedInformer<DynamicObject> {
+        let representation = Dynamic::new(&resource);
+        self.informer_with(resource, scope, representation)
+    }
+
+    /// The informer of a part of a resource that keeps its objects in a form of your own.
+    ///
+    /// It's the same informer for the same `K`, `R`, resource and scope.
+    #[must_use]
+    pub fn informer_with<K, R>(&self, resource: ApiResource, scope: Scope, representation: R) -> SharedInformer<K>
+    where
+        K: Metadata + Send + Sync + 'static,
+        R: Representation<K>,
+    {
+        let identity = Identity { form: TypeId::of::<(K, R)>(), resource, scope };
+        let mut registry = lock(&self.inner.registry);
+        let known = registry.informers.iter().find(|(known, _)| *known == identity).map(|(_, informer)| informer);
+        let known = known.and_then(|known| Arc::clone(known).into_any().downcast::<Shared<K>>().ok());
+        if let Some(shared) = known {
+            return SharedInformer::new(shared);
+        }
+        let shared = Arc::new(Shared::new(
+            self.inner.client.clone(),
+            identity.resource.clone(),
+            identity.scope.clone(),
+            self.inner.settings.clone(),
+            Box::new(representation),
+        ));
+        registry.informers.push((identity, Arc::clone(&shared) as Arc<dyn AnyInformer>));
+        SharedInformer::new(shared)
+    }
+
+    /// Starts every informer that isn't started yet; it returns at once. They run until the token is cancelled or the
+    /// factory is [shut down](Self::shutdown). Each informer is started once, however often this is called; one that's
+    /// made later needs another call.
+    ///
+    /// # Errors
+    /// If the factory was shut down or the token is cancelled already, or outside a tokio runtime.
+    pub fn start(&self, cancel: &CancellationToken) -> Result<(), StartError> {
+        let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        let mut registry = lock(&self.inner.registry);
+        if registry.shut_down || cancel.is_cancelled() {
+            return Err(StartError::ShutDown);
+        }
+        let tasks = registry.tasks.get_or_insert_with(|| TaskSet::new(runtime)).clone();
+        let cancel = cancel.child_token();
+        let mut any = false;
+        for (_, informer) in &registry.informers {
+            any |= Arc::clone(informer).start(&tasks, &cancel);
+        }
+        if any {
+            registry.started.push(cancel);
+        }
+        Ok(())
+    }
+
+    /// Waits until every informer made so far is synced.
+    ///
+    /// # Errors
+    /// When the token is cancelled; and at once when an informer can't sync without somebody's help (it isn't started,
+    /// has stopped, or is forbidden). The error names every informer that isn't synced, and why. The informers go on,
+    /// and this may be called again. A kind that's missing is waited for.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost; it may be used in `select!`.
+    pub async fn wait_for_cache_sync(&self, cancel: &CancellationToken) -> Result<(), SyncError> {
+        let informers = self.informers();
+        let waits = informers.iter().map(|informer| wait_synced(informer.name(), informer.cell()));
+        let all = futures::future::try_join_all(waits);
+        let all_synced = tokio::select! {
+            // What's synced is synced, also if the token is cancelled.
+            biased;
+            outcome = all => outcome.is_ok(),
+            () = cancel.cancelled() => false,
+        };
+        if all_synced { Ok(()) } else { Err(not_synced(&informers)) }
+    }
+
+    /// What every informer is doing, in the order they were made. As JSON it's the cache inventory of a process.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<InformerStatus> {
+        self.informers().iter().map(|informer| informer.status()).collect()
+    }
+
+    /// Stops every informer and waits until all their tasks, and those of their handlers, have ended. A handler's call
+    /// that's running is waited for. Afterwards the caches can still be read; the factory can't be started again. Any
+    /// number of callers may wait.
+    ///
+    /// # Cancel safety
+    /// The informers stop in any case; only the waiting is cut short.
+    pub async fn shutdown(&self) {
+        let tasks = {
+            let mut registry = lock(&self.inner.registry);
+            registry.shut_down = true;
+            for started in &registry.started {
+                started.cancel();
+            }
+            registry.tasks.clone()
+        };
+        if let Some(tasks) = tasks {
+            tasks.join().await;
+        }
+    }
+
+    fn informers(&self) -> Vec<Arc<dyn AnyInformer>> {
+        lock(&self.inner.registry).informers.iter().map(|(_, informer)| Arc::clone(informer)).collect()
+    }
+}
+
+impl fmt::Debug for InformerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let informers = self.informers();
+        f.debug_list().entries(informers.iter().map(|informer| informer.name())).finish()
+    }
+}
+
+fn not_synced(informers: &[Arc<dyn AnyInformer>]) -> SyncError {
+    let mut not_synced: Vec<_> = informers
+        .iter()
+        .filter(|informer| !informer.cell().synced())
+        .map(|informer| NotSynced { informer: informer.name().to_owned(), state: informer.cell().state() })
+        .collect();
+    not_synced.sort_by(|one, other| one.informer.cmp(&other.informer));
+    SyncError { not_synced }
+}
+
+// === impl InformerFactoryBuilder ===
+
+impl InformerFactoryBuilder {
+    /// The seed of all randomness (jitter of delays and watch timeouts). Default: drawn once, different in each
+    /// process, so that a fleet doesn't act in step.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// What the wall clock shows now, for the stamps in statuses; from here on it runs with tokio's clock. Default:
+    /// the system's time.
+    pub fn start_time(mut self, time: Timestamp) -> Self {
+        self.start_time = Some(time);
+        self
+    }
+
+    /// How many objects to ask for in one page of a list. Default: 500, which is also used for 0.
+    pub fn page_size(mut self, objects: u32) -> Self {
+        self.settings.page_size = if objects == 0 { 500 } else { objects };
+        self
+    }
+
+    /// Whether to take in the present state as a stream where the server can do that, instead of lists. Default: true.
+    pub fn watch_list(mut self, on: bool) -> Self {
+        self.settings.watch_list = on;
+        self
+    }
+
+    /// The largest object that's taken in, in bytes of JSON; a larger one is skipped, counted and named. Default:
+    /// 8 MiB, several times what an API server stores.
+    pub fn document_bytes_max(mut self, bytes: usize) -> Self {
+        self.settings.document_bytes_max = bytes.max(1024);
+        self
+    }
+
+    /// How many events may wait for a handler before they're merged, unless the handler says otherwise. Default: 1,024.
+    pub fn handler_bound(mut self, events: usize) -> Self {
+        self.settings.handler_bound = events.max(1);
+        self
+    }
+
+    /// The shortest time after which the server is asked to end a watch; the longest is twice that. Smaller values than
+    /// the default of 5 minutes are raised to it.
+    pub fn watch_timeout_min(mut self, timeout: Duration) -> Self {
+        self.settings.watch_timeout_min = timeout.max(Duration::from_secs(300));
+        self
+    }
+
+    /// The factory. It does no I/O and spawns nothing.
+    #[must_use]
+    pub fn build(self) -> InformerFactory {
+        let mut settings = self.settings;
+        settings.seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one("informant"));
+        settings.clock = self.start_time.map_or_else(Clock::system, Clock::starting_at);
+        let inner = Inner { client: self.client, settings, registry: Mutex::default() };
+        InformerFactory { inner: Arc::new(inner) }
+    }
+}

@@ -1,0 +1,131 @@
+//! How an informer keeps its objects in memory.
+//!
+//! Everything behind the decoder (store, indexes, listers, handlers) sees [`Cached`](crate::Cached) objects only and
+//! never learns which representation is used; this is the one place that does.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use kube::api::{ApiResource, DynamicObject, TypeMeta};
+use serde::de::DeserializeOwned;
+
+use crate::error::DecodeError;
+use crate::object::Metadata;
+use crate::selector::Selector;
+
+/// Turns an object's JSON into the form that the store keeps.
+///
+/// Contract: `hold` is called once for each state of an object that the server sends and the store doesn't have; it
+/// runs in the informer's task, so it should be quick; an error skips this object only.
+pub trait Representation<K>: Send + Sync + 'static {
+    /// The form to keep of one object, given as the JSON text of the whole object.
+    ///
+    /// # Errors
+    /// If the document isn't a `K`. The informer skips the object, counts and names it, and goes on.
+    fn hold(&self, document: &[u8]) -> Result<Held<K>, DecodeError>;
+
+    /// The media type to ask the server for.
+    fn accept(&self) -> &'static str {
+        "application/json"
+    }
+}
+
+/// An object as a representation keeps it.
+pub enum Held<K> {
+    /// The object itself.
+    Full(Arc<K>),
+    /// A form that is decoded when read.
+    Lazy(Arc<dyn LazyObject<K>>),
+}
+
+/// An object in a form that is decoded when read.
+pub trait LazyObject<K>: Send + Sync {
+    /// Decodes the object. The document was accepted when it was taken in, so this can't fail.
+    fn read(&self) -> Arc<K>;
+
+    /// Whether the object's labels satisfy a selector. A form that keeps its labels apart needn't decode for it.
+    fn matches(&self, selector: &Selector) -> bool;
+}
+
+/// Keeps the whole typed object.
+pub struct Full<K> {
+    kind: PhantomData<fn() -> K>,
+}
+
+/// Keeps the whole object without a compile-time type, and fills in `apiVersion` and `kind`, which servers leave out
+/// of the items of a list.
+pub struct Dynamic {
+    types: TypeMeta,
+}
+
+// === impl Held ===
+
+impl<K> Held<K> {
+    pub(crate) fn read(&self) -> Arc<K> {
+        match self {
+            Self::Full(object) => Arc::clone(object),
+            Self::Lazy(object) => object.read(),
+        }
+    }
+}
+
+impl<K: Metadata> Held<K> {
+    pub(crate) fn matches(&self, selector: &Selector) -> bool {
+        match self {
+            Self::Full(object) => selector.matches(|key| object.label(key)),
+            Self::Lazy(object) => object.matches(selector),
+        }
+    }
+}
+
+// === impl Full ===
+
+impl<K> Full<K> {
+    /// The representation that keeps `K` as it is.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { kind: PhantomData }
+    }
+}
+
+impl<K> Default for Full<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K> Representation<K> for Full<K>
+where
+    K: kube::Resource + DeserializeOwned + Send + Sync + 'static,
+{
+    fn hold(&self, document: &[u8]) -> Result<Held<K>, DecodeError> {
+        serde_json::from_slice(document).map(|object| Held::Full(Arc::new(object))).map_err(DecodeError::from_json)
+    }
+
+    fn accept(&self) -> &'static str {
+        if K::metadata_api() {
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+        } else {
+            "application/json"
+        }
+    }
+}
+
+// === impl Dynamic ===
+
+impl Dynamic {
+    /// The representation of this resource's objects.
+    #[must_use]
+    pub fn new(resource: &ApiResource) -> Self {
+        let types = TypeMeta { api_version: resource.api_version.clone(), kind: resource.kind.clone() };
+        Self { types }
+    }
+}
+
+impl Representation<DynamicObject> for Dynamic {
+    fn hold(&self, document: &[u8]) -> Result<Held<DynamicObject>, DecodeError> {
+        let mut object: DynamicObject = serde_json::from_slice(document).map_err(DecodeError::from_json)?;
+        object.types.get_or_insert_with(|| self.types.clone());
+        Ok(Held::Full(Arc::new(object)))
+    }
+}

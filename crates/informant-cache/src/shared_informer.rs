@@ -1,0 +1,400 @@
+//! A shared informer: one list and watch of a resource, one cache, any number of readers and handlers.
+//!
+//! The order that everything relies on is made here, in [`Shared::publish`]: the store is changed first and the news
+//! goes out second, both within one critical section of the handler list. A handler is added within the same section,
+//! so it gets the store's content and then every later change: no gap, no duplicate.
+
+use std::any::Any;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex};
+
+use kube::api::ApiResource;
+use tokio_util::sync::CancellationToken;
+
+use crate::delta::Delta;
+use crate::error::NotSynced;
+use crate::event::Event;
+use crate::handler::{HandlerHandle, HandlerOptions, Queue, Subscription};
+use crate::indexer::Index;
+use crate::informer_factory::Settings;
+use crate::lister::Lister;
+use crate::lock::lock;
+use crate::object::Metadata;
+use crate::reflector;
+use crate::representation::Representation;
+use crate::request::{Scope, informer_name};
+use crate::status::{InformerState, InformerStatus, StatusCell};
+use crate::store::Store;
+use crate::task_set::TaskSet;
+
+/// A shared informer over the objects `K` of one resource and scope, made by an
+/// [`InformerFactory`](crate::InformerFactory). A clone is the same informer.
+///
+/// # What it promises
+/// - **Order.** For each object, the cache goes through its states in their true order, perhaps skipping some. Nothing
+///   is promised across objects.
+/// - **Store first.** A handler that reads the lister or an index sees the state of its event or a later one.
+/// - **Late handlers** see the present (adds marked as initial), then the future: no gap, no duplicate.
+/// - **Loss.** A handler gets every event up to the bound of its backlog; past it, the net change of each object. No
+///   handler misses the last state of an object, or that it's gone.
+/// - **Quiet.** An object whose uid and resource version haven't changed is never announced again, whatever happened to
+///   the connection.
+/// - **Staleness.** The cache runs behind the server by the way of a watch event. While the connection is lost it keeps
+///   what it has, and [`status`](Self::status) says so. A new list never goes back behind what was seen.
+/// - **One bad object** (it can't be decoded) is skipped, counted and named in the status. If the cache had a good
+///   state of it, that stays until the object is good again or gone.
+pub struct SharedInformer<K: 'static> {
+    shared: Arc<Shared<K>>,
+}
+
+/// What an informer's handles and its task share.
+pub(crate) struct Shared<K> {
+    pub(crate) client: kube::Client,
+    pub(crate) resource: ApiResource,
+    pub(crate) scope: Scope,
+    pub(crate) name: String,
+    pub(crate) settings: Settings,
+    pub(crate) representation: Box<dyn Representation<K>>,
+    pub(crate) store: Arc<Store<K>>,
+    pub(crate) status: StatusCell,
+    /// Lock rank 2.
+    handlers: Mutex<Handlers<K>>,
+}
+
+struct Handlers<K> {
+    queues: Vec<Arc<Queue<K>>>,
+    /// Tasks of handlers that were added before the start.
+    waiting: Vec<HandlerTask>,
+    /// Where to run handlers; set by the start.
+    running: Option<(TaskSet, CancellationToken)>,
+    /// Whether the first whole state was published.
+    synced: bool,
+    stopped: bool,
+    /// Events merged away by handlers that are gone.
+    conflated: u64,
+}
+
+type HandlerTask = Box<dyn FnOnce(&TaskSet, &CancellationToken) + Send>;
+
+/// An informer whose object type doesn't matter, for the factory.
+pub(crate) trait AnyInformer: Send + Sync {
+    fn name(&self) -> &str;
+    fn start(self: Arc<Self>, tasks: &TaskSet, cancel: &CancellationToken) -> bool;
+    fn status(&self) -> InformerStatus;
+    fn cell(&self) -> &StatusCell;
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+// === impl SharedInformer ===
+
+impl<K: Send + Sync + 'static> SharedInformer<K> {
+    pub(crate) fn new(shared: Arc<Shared<K>>) -> Self {
+        Self { shared }
+    }
+
+    /// The informer's name in statuses, errors and logs, such as `deployments.apps/v1 in namespace "web"`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// The resource that it follows.
+    #[must_use]
+    pub fn resource(&self) -> &ApiResource {
+        &self.shared.resource
+    }
+
+    /// The part of the resource that it covers.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.shared.scope
+    }
+
+    /// Reads the cache.
+    #[must_use]
+    pub fn lister(&self) -> Lister<K> {
+        Lister::new(Arc::clone(&self.shared.store))
+    }
+
+    /// Adds an index: from the values that `function` computes of an object, to the objects.
+    ///
+    /// It may be added before, during or after the sync, and covers all objects from when this returns. The function is
+    /// called once for each state of an object, outside any lock, by the informer's task (and by this call for what's
+    /// there already); it should be quick, and depend on nothing but the object. If it panics, the object is missing in
+    /// this index and the panic is counted. The name is for people; two indexes may have the same.
+    #[must_use = "dropping the index removes it"]
+    pub fn index<V, I>(&self, name: &str, function: impl Fn(&K) -> I + Send + Sync + 'static) -> Index<K, V>
+    where
+        V: Eq + Hash + Clone + Send + Sync + 'static,
+        I: IntoIterator<Item = V>,
+    {
+        let (index, panics) = Index::add(&self.shared.store, name, function);
+        if panics > 0 {
+            self.shared.status.count(|counters| counters.index_panics += panics);
+        }
+        index
+    }
+
+    /// Calls `handle` with every event, one after the other, in a task of its own.
+    ///
+    /// It may be added before, during or after the sync, or to an informer that has stopped (it's never called then).
+    /// The handler ends when the handle is dropped or [removed](HandlerHandle::remove), or when the informer stops:
+    /// then what still waits in its backlog is dropped. The call runs on the runtime's threads, so it mustn't block;
+    /// hand keys to a queue, or use [`subscribe`](Self::subscribe) for async work. If it panics, it's counted, and the
+    /// handler goes on with the next event.
+    pub fn on_change(&self, handle: impl FnMut(Event<K>) + Send + 'static) -> HandlerHandle {
+        self.on_change_with(HandlerOptions::default(), handle)
+    }
+
+    /// As [`on_change`](Self::on_change), with a name, a bound for the backlog and what happens there.
+    pub fn on_change_with(
+        &self,
+        options: HandlerOptions,
+        handle: impl FnMut(Event<K>) + Send + 'static,
+    ) -> HandlerHandle {
+        let queue = Arc::new(Queue::new(options, self.shared.settings.handler_bound));
+        let run = Arc::clone(&queue);
+        let task: HandlerTask = Box::new(move |tasks, cancel| tasks.spawn(run.run(handle, cancel.clone())));
+        self.shared.add_handler(Arc::clone(&queue), Some(task));
+        HandlerHandle::new(queue)
+    }
+
+    /// Gives the events to whoever polls for them. When the informer stops, what waits can still be taken.
+    pub fn subscribe(&self) -> Subscription<K> {
+        self.subscribe_with(HandlerOptions::named("subscription"))
+    }
+
+    /// As [`subscribe`](Self::subscribe), with a name, a bound for the backlog and what happens there.
+    pub fn subscribe_with(&self, options: HandlerOptions) -> Subscription<K> {
+        let queue = Arc::new(Queue::new(options, self.shared.settings.handler_bound));
+        self.shared.add_handler(Arc::clone(&queue), None);
+        Subscription::new(queue)
+    }
+
+    /// What the informer is doing and what it has done.
+    #[must_use]
+    pub fn status(&self) -> InformerStatus {
+        self.shared.status()
+    }
+
+    /// What the informer is doing.
+    #[must_use]
+    pub fn state(&self) -> InformerState {
+        self.shared.status.state()
+    }
+
+    /// Waits until the informer's state satisfies a condition and returns it. It isn't told of states that lasted less
+    /// than its turn to look.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost; it may be used in `select!`.
+    pub async fn wait_state(&self, condition: impl FnMut(&InformerState) -> bool) -> InformerState {
+        let mut state = self.shared.status.watch_state();
+        // The sender lives as long as the informer, so this can't fail; if it did, the last state is the answer.
+        match state.wait_for(condition).await {
+            Ok(state) => state.clone(),
+            Err(_) => self.state(),
+        }
+    }
+
+    /// Whether the cache was complete at least once. It says nothing of handlers: each has its own.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.shared.status.synced()
+    }
+
+    /// Waits until the cache is complete.
+    ///
+    /// # Errors
+    /// At once when that can't happen without somebody's help: the informer isn't started, has stopped, or is
+    /// forbidden. The informer goes on (it also tries again if forbidden), and this may be called again.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost; it may be used in `select!`.
+    pub async fn wait_synced(&self) -> Result<(), NotSynced> {
+        wait_synced(&self.shared.name, &self.shared.status).await
+    }
+}
+
+impl<K: 'static> Clone for SharedInformer<K> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<K: 'static> fmt::Debug for SharedInformer<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedInformer").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}
+
+pub(crate) async fn wait_synced(name: &str, status: &StatusCell) -> Result<(), NotSynced> {
+    let mut synced = status.watch_synced();
+    let mut state = status.watch_state();
+    let hopeless = state.wait_for(|state| {
+        matches!(state, InformerState::NotStarted | InformerState::Forbidden { .. } | InformerState::Stopped)
+    });
+    tokio::select! {
+        // An informer that was synced is synced, whatever happened since.
+        biased;
+        _ = synced.wait_for(|synced| *synced) => Ok(()),
+        _ = hopeless => Err(NotSynced { informer: name.to_owned(), state: status.state() }),
+    }
+}
+
+// === impl Shared ===
+
+impl<K: Send + Sync + 'static> Shared<K> {
+    pub(crate) fn new(
+        client: kube::Client,
+        resource: ApiResource,
+        scope: Scope,
+        settings: Settings,
+        representation: Box<dyn Representation<K>>,
+    ) -> Self {
+        let handlers = Handlers {
+            queues: Vec::new(),
+            waiting: Vec::new(),
+            running: None,
+            synced: false,
+            stopped: false,
+            conflated: 0,
+        };
+        Self {
+            client,
+            name: informer_name(&resource, &scope),
+            status: StatusCell::new(settings.clock),
+            resource,
+            scope,
+            settings,
+            representation,
+            store: Arc::new(Store::new()),
+            handlers: Mutex::new(handlers),
+        }
+    }
+
+    /// Changes the store and then tells the handlers. `completes`: with these deltas the store holds a whole state.
+    pub(crate) fn publish(&self, deltas: Vec<Delta<K>>, resource_version: Option<&str>, completes: bool) {
+        let mut handlers = lock(&self.handlers);
+        let first = completes && !handlers.synced;
+        let applied = self.store.apply(deltas, first, resource_version);
+        handlers.prune();
+        for queue in &handlers.queues {
+            queue.push(&applied.events, first);
+        }
+        handlers.synced |= completes;
+        drop(handlers);
+        self.status.count(|counters| {
+            counters.events += applied.events.len() as u64;
+            counters.index_panics += applied.index_panics;
+        });
+        if completes {
+            self.status.set_synced();
+        }
+        // The events hold the last references to replaced objects, which are dropped outside the lock.
+        drop(applied);
+    }
+
+    /// Adds a handler in one critical section with publishing: it gets the store's content, then every later change.
+    fn add_handler(&self, queue: Arc<Queue<K>>, task: Option<HandlerTask>) {
+        let mut handlers = lock(&self.handlers);
+        queue.replay(self.store.list(), handlers.synced);
+        if handlers.stopped {
+            queue.finish();
+        }
+        handlers.queues.push(queue);
+        match (task, &handlers.running) {
+            (Some(task), Some((tasks, cancel))) if !handlers.stopped => task(tasks, cancel),
+            (Some(task), None) if !handlers.stopped => handlers.waiting.push(task),
+            _ => {}
+        }
+    }
+
+    fn stop(&self) {
+        let mut handlers = lock(&self.handlers);
+        handlers.stopped = true;
+        for queue in &handlers.queues {
+            queue.finish();
+        }
+        let waiting = std::mem::take(&mut handlers.waiting);
+        drop(handlers);
+        drop(waiting);
+        self.status.set_state(InformerState::Stopped);
+    }
+
+    fn status(&self) -> InformerStatus {
+        let (handler_statuses, conflated) = {
+            let handlers = lock(&self.handlers);
+            let statuses: Vec<_> = handlers.queues.iter().map(|queue| queue.status()).collect();
+            let conflated = handlers.conflated + statuses.iter().map(|status| status.conflated).sum::<u64>();
+            (statuses, conflated)
+        };
+        let numbers = self.status.numbers();
+        let mut counters = numbers.counters;
+        counters.conflated = conflated;
+        InformerStatus {
+            informer: self.name.clone(),
+            state: self.status.state(),
+            synced: self.status.synced(),
+            objects: self.store.len(),
+            resource_version: self.store.resource_version(),
+            counters,
+            last_error: numbers.last_error,
+            undecodable: numbers.undecodable,
+            handlers: handler_statuses,
+        }
+    }
+}
+
+impl<K> Handlers<K> {
+    /// Forgets handlers that ended.
+    fn prune(&mut self) {
+        let conflated = &mut self.conflated;
+        self.queues.retain(|queue| {
+            let ended = queue.is_closed();
+            if ended {
+                *conflated += queue.status().conflated;
+            }
+            !ended
+        });
+    }
+}
+
+impl<K: Metadata + Send + Sync + 'static> AnyInformer for Shared<K> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(self: Arc<Self>, tasks: &TaskSet, cancel: &CancellationToken) -> bool {
+        {
+            let mut handlers = lock(&self.handlers);
+            if handlers.running.is_some() || handlers.stopped {
+                return false;
+            }
+            handlers.running = Some((tasks.clone(), cancel.clone()));
+            for task in std::mem::take(&mut handlers.waiting) {
+                task(tasks, cancel);
+            }
+        }
+        self.status.set_state(InformerState::Starting);
+        let cancel = cancel.clone();
+        tasks.spawn(async move {
+            reflector::run(&self, &cancel).await;
+            self.stop();
+        });
+        true
+    }
+
+    fn status(&self) -> InformerStatus {
+        Shared::status(self)
+    }
+
+    fn cell(&self) -> &StatusCell {
+        &self.status
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}

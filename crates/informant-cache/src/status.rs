@@ -1,0 +1,177 @@
+//! What an informer is doing and what it has done, readable in code and as JSON.
+
+mod cell;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+pub(crate) use self::cell::StatusCell;
+use crate::error::RequestErrorKind;
+use crate::key::ObjectKey;
+
+/// What an informer is doing right now.
+///
+/// Whether its cache was ever complete is another question: see [`InformerStatus::synced`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "state")]
+pub enum InformerState {
+    /// Made, and not started: call [`InformerFactory::start`](crate::InformerFactory::start).
+    NotStarted,
+    /// Started; its first request isn't answered yet.
+    Starting,
+    /// Takes in the present state, as a list or as a stream.
+    Listing,
+    /// Its cache is complete, and it watches for changes.
+    Synced,
+    /// The server has no such kind (a CRD isn't there, or not served). The cache is empty. The informer asks again and starts when it appears.
+    Missing {
+        /// Since when.
+        since: Timestamp,
+        /// What the server said.
+        reason: String,
+    },
+    /// The credentials don't allow it. What was in the cache stays. The informer asks again.
+    Forbidden {
+        /// Since when.
+        since: Timestamp,
+        /// What the server said.
+        reason: String,
+    },
+    /// The last request failed and another will follow. What was in the cache stays, and grows older.
+    Retrying {
+        /// Since when it has been failing.
+        since: Timestamp,
+        /// The kind of the last error.
+        kind: RequestErrorKind,
+        /// The last error.
+        reason: String,
+    },
+    /// Ended for good. What was in the cache stays readable.
+    Stopped,
+}
+
+/// Why the present state was taken in again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RelistReason {
+    /// The server no longer had the changes since the last resource version (410).
+    Expired,
+    /// The server hadn't reached the resource version asked for.
+    ResourceVersionTooLarge,
+    /// The server ended the watch with an error.
+    WatchError,
+    /// A list or a stream of the present state ended before it was complete.
+    Incomplete,
+    /// The kind was missing and is back, or forbidden and is allowed.
+    Returned,
+    /// The stream held something that can't be attributed to an object.
+    Unreadable,
+    /// The informer's own task failed.
+    Internal,
+}
+
+/// An informer's state, numbers and troubles at one moment.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InformerStatus {
+    /// The informer's name, such as `deployments.apps/v1 in namespace "web"`.
+    pub informer: String,
+    /// What it's doing.
+    #[serde(flatten)]
+    pub state: InformerState,
+    /// Whether the cache was complete at least once. Stays true while the informer reconnects.
+    pub synced: bool,
+    /// How many objects the cache holds.
+    pub objects: usize,
+    /// The resource version up to which the cache follows the server; empty before the first sync.
+    pub resource_version: String,
+    /// What happened so far.
+    pub counters: Counters,
+    /// The last failed request, also if all is well since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<LastError>,
+    /// Objects on the server that can't be decoded now, with the reason; the first 100.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub undecodable: BTreeMap<ObjectKey, String>,
+    /// The handlers, in the order they were added.
+    pub handlers: Vec<HandlerStatus>,
+}
+
+/// A failed request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastError {
+    /// When.
+    pub at: Timestamp,
+    /// Its kind.
+    pub kind: RequestErrorKind,
+    /// What the server or the connection said.
+    pub message: String,
+}
+
+/// What an informer counted since it was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counters {
+    /// Changes of the store that were announced.
+    pub events: u64,
+    /// Requests for a list, one per page, and for a stream of the present state.
+    pub lists: u64,
+    /// How often the present state was taken in again after the first time, by reason.
+    pub relists: BTreeMap<RelistReason, u64>,
+    /// How often a watch was opened again where the last one ended, without a new list.
+    pub watch_restarts: u64,
+    /// Requests that failed.
+    pub failures: u64,
+    /// Objects received that couldn't be decoded; each received state counts.
+    pub undecodable: u64,
+    /// Events that were neither a change, a bookmark nor an error, or of another kind.
+    pub unexpected: u64,
+    /// Events merged away in handlers' backlogs.
+    pub conflated: u64,
+    /// Calls of an index function that panicked; the object is then missing in that index.
+    pub index_panics: u64,
+    /// How often the informer's own task failed and was started again.
+    pub restarts: u64,
+}
+
+/// One handler's state and numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandlerStatus {
+    /// Its name.
+    pub handler: String,
+    /// Whether it has handled the whole initial state.
+    pub synced: bool,
+    /// Events that wait for it.
+    pub queued: usize,
+    /// Events that it was given.
+    pub delivered: u64,
+    /// Events merged away in its backlog.
+    pub conflated: u64,
+    /// Calls that panicked.
+    pub panics: u64,
+    /// Why it gets no more events, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
+// === impl InformerState ===
+
+impl fmt::Display for InformerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted => f.write_str("not started"),
+            Self::Starting => f.write_str("waits for the server's first answer"),
+            Self::Listing => f.write_str("takes in the present state"),
+            Self::Synced => f.write_str("synced"),
+            Self::Missing { since, reason } => write!(f, "the server has no such kind since {since}: {reason}"),
+            Self::Forbidden { since, reason } => write!(f, "forbidden since {since}: {reason}"),
+            Self::Retrying { since, kind, reason } => write!(f, "failing since {since}, {kind}: {reason}"),
+            Self::Stopped => f.write_str("stopped"),
+        }
+    }
+}

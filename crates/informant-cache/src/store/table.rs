@@ -1,0 +1,65 @@
+//! A set of cached objects, found by key.
+//!
+//! Eight bytes and a control byte per object: the key lives in the object. The hasher has a fixed seed, so the same
+//! history gives the same order of iteration and a run can be replayed.
+
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use crate::object::Cached;
+
+/// A hasher whose seed is fixed.
+pub(crate) type FixedState = BuildHasherDefault<DefaultHasher>;
+
+pub(crate) struct Table<K> {
+    entries: HashTable<Cached<K>>,
+}
+
+fn hash(key: &str) -> u64 {
+    FixedState::default().hash_one(key)
+}
+
+impl<K> Default for Table<K> {
+    fn default() -> Self {
+        Self { entries: HashTable::new() }
+    }
+}
+
+impl<K> Table<K> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Cached<K>> {
+        self.entries.find(hash(key), |entry| entry.key().as_str() == key)
+    }
+
+    /// Inserts an object and returns the one that it replaces.
+    pub(crate) fn insert(&mut self, object: Cached<K>) -> Option<Cached<K>> {
+        let key: &str = object.key().borrow();
+        let hashed = hash(key);
+        match self.entries.entry(hashed, |entry| entry.key() == object.key(), |entry| hash(entry.key().as_str())) {
+            Entry::Occupied(mut occupied) => Some(std::mem::replace(occupied.get_mut(), object)),
+            Entry::Vacant(vacant) => {
+                vacant.insert(object);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Cached<K>> {
+        let found = self.entries.find_entry(hash(key), |entry| entry.key().as_str() == key).ok()?;
+        Some(found.remove().0)
+    }
+
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Cached<K>> {
+        self.entries.iter()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
