@@ -7,6 +7,7 @@ mod ci;
 mod failure;
 mod http;
 mod oracle;
+mod schemas;
 mod wait;
 
 use std::process::ExitCode;
@@ -17,7 +18,8 @@ const HELP: &str = "\
 Commands for people who work on Informant
 
   cargo xtask ci [STEP...]      everything that must hold before a change lands, or the named steps; --list names them
-  cargo xtask oracle COMMAND    a real Kubernetes control plane on loopback; alone it lists its commands";
+  cargo xtask oracle COMMAND    a real Kubernetes control plane on loopback; alone it lists its commands
+  cargo xtask schemas FILE      write the tables of built-in kinds from the real server that the kubeconfig FILE names";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,6 +37,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         Some((command, rest)) => match command.as_str() {
             "ci" => ci::run(rest),
             "oracle" => oracle::run(rest),
+            "schemas" => schemas::run(rest),
             "help" | "--help" | "-h" => {
                 println!("{HELP}");
                 Ok(())

@@ -7,6 +7,7 @@
 pub(crate) mod columns;
 pub(crate) mod defaults;
 mod rules;
+mod schemas;
 pub(crate) mod validate;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ const TABLE: &str = include_str!("../data/resources.tsv");
 
 /// Every built-in resource, the core group first, in the order in which a real server lists groups.
 pub(crate) fn resources() -> Vec<Arc<Resource>> {
+    let groups = schemas::groups();
     let mut resources: Vec<Resource> = Vec::new();
     for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let columns: Vec<&str> = line.split('\t').collect();
@@ -36,7 +38,10 @@ pub(crate) fn resources() -> Vec<Arc<Resource>> {
                     verbs: list(verbs),
                     subresources: Vec::new(),
                     storage: storage(group, plural),
-                    schema: ResourceSchema::default(),
+                    schema: groups
+                        .get(*api_version)
+                        .map(|lazy| ResourceSchema::lazy(Arc::clone(lazy), group, version, kind))
+                        .unwrap_or_default(),
                     custom: false,
                     rules: rules::of(group, plural),
                     printer_columns: Vec::new(),
@@ -89,6 +94,7 @@ fn subresource(name: &str, kind: &str, verbs: &str) -> Subresource {
 mod tests {
     use super::*;
     use crate::resource::GenerationRule;
+    use crate::schema::ListType;
 
     fn find(group: &str, version: &str, plural: &str) -> Arc<Resource> {
         resources()
@@ -132,6 +138,27 @@ mod tests {
         let review = find("authorization.k8s.io", "v1", "selfsubjectaccessreviews");
         assert!(review.rules.virtual_only && !review.namespaced);
         assert!(!find("", "v1", "pods").rules.virtual_only);
+    }
+
+    #[test]
+    fn every_stored_kind_has_a_schema_with_metadata() {
+        for resource in resources().iter().filter(|resource| !resource.rules.virtual_only) {
+            let view = resource.schema.view();
+            assert!(view.property("metadata").is_some(), "{resource}");
+            assert!(view.node().properties.len() > 2, "{resource}");
+        }
+    }
+
+    #[test]
+    fn the_schema_of_a_deployment_knows_defaults_merge_keys_and_list_types() {
+        let deployments = find("apps", "v1", "deployments");
+        let template = deployments.schema.view().property("spec").and_then(|spec| spec.property("template")).unwrap();
+        let containers = template.property("spec").and_then(|spec| spec.property("containers")).unwrap();
+        assert_eq!(containers.patch_merge_key(), Some("name"));
+        let ports = containers.items().and_then(|container| container.property("ports")).unwrap();
+        assert_eq!(ports.list_type(), ListType::Map(&["containerPort".to_owned(), "protocol".to_owned()]));
+        let protocol = ports.items().and_then(|port| port.property("protocol")).unwrap();
+        assert_eq!(protocol.default(), Some(&serde_json::json!("TCP")));
     }
 
     #[test]

@@ -2,8 +2,11 @@
 //!
 //! Built-in resources come from one checked-in table, custom ones from their CRD; past this type nothing asks which.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
 
 use crate::schema::{Definitions, Schema, SchemaView};
 
@@ -103,10 +106,27 @@ pub struct ScalePaths {
 }
 
 /// An object's schema with its shared definitions, cheap to clone.
-#[derive(Debug, Clone, Default)]
-pub struct ResourceSchema {
-    root: Arc<Schema>,
-    definitions: Arc<Definitions>,
+#[derive(Debug, Clone)]
+pub struct ResourceSchema(Source);
+
+#[derive(Debug, Clone)]
+enum Source {
+    Ready { root: Arc<Schema>, definitions: Arc<Definitions> },
+    Lazy { group: Arc<LazyDefinitions>, id: String },
+}
+
+/// The definitions of a group version, read when they are first looked at.
+pub struct LazyDefinitions {
+    read: Box<dyn Fn() -> Definitions + Send + Sync>,
+    loaded: OnceLock<Loaded>,
+}
+
+struct Loaded {
+    definitions: Definitions,
+    /// Definition name by group, version and kind.
+    roots: BTreeMap<String, String>,
+    /// Stands in for the schema of a kind that the definitions don't have.
+    any: Schema,
 }
 
 /// When `metadata.generation` rises.
@@ -176,13 +196,77 @@ impl fmt::Display for Resource {
 impl ResourceSchema {
     /// A schema that refers to `definitions`.
     pub fn new(root: Schema, definitions: Arc<Definitions>) -> Self {
-        Self { root: Arc::new(root), definitions }
+        Self(Source::Ready { root: Arc::new(root), definitions })
+    }
+
+    /// The schema of a kind among definitions that are read when the schema is first looked at.
+    pub fn lazy(group: Arc<LazyDefinitions>, api_group: &str, version: &str, kind: &str) -> Self {
+        Self(Source::Lazy { group, id: gvk(api_group, version, kind) })
     }
 
     /// The view of the whole object.
     pub fn view(&self) -> SchemaView<'_> {
-        SchemaView::new(&self.root, &self.definitions)
+        match &self.0 {
+            Source::Ready { root, definitions } => SchemaView::new(root, definitions),
+            Source::Lazy { group, id } => group.loaded().view(id),
+        }
     }
+
+    /// The definitions that the schema refers to.
+    pub fn definitions(&self) -> &Definitions {
+        match &self.0 {
+            Source::Ready { definitions, .. } => definitions,
+            Source::Lazy { group, .. } => &group.loaded().definitions,
+        }
+    }
+}
+
+impl Default for ResourceSchema {
+    /// A schema that takes anything.
+    fn default() -> Self {
+        Self::new(Schema::default(), Arc::default())
+    }
+}
+
+// === impl LazyDefinitions ===
+
+impl LazyDefinitions {
+    /// Definitions that `read` brings; it's called once at most.
+    pub fn new(read: impl Fn() -> Definitions + Send + Sync + 'static) -> Self {
+        Self { read: Box::new(read), loaded: OnceLock::new() }
+    }
+
+    fn loaded(&self) -> &Loaded {
+        self.loaded.get_or_init(|| Loaded::new((self.read)()))
+    }
+}
+
+impl fmt::Debug for LazyDefinitions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyDefinitions").field("loaded", &self.loaded.get().is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Loaded {
+    fn new(definitions: Definitions) -> Self {
+        let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
+        let mut roots = BTreeMap::new();
+        for (name, schema) in &definitions.by_name {
+            for kind in &schema.group_version_kinds {
+                roots.insert(gvk(&text(kind, "group"), &text(kind, "version"), &text(kind, "kind")), name.clone());
+            }
+        }
+        Self { definitions, roots, any: Schema::default() }
+    }
+
+    fn view(&self, id: &str) -> SchemaView<'_> {
+        let root = self.roots.get(id).and_then(|name| self.definitions.by_name.get(name)).unwrap_or(&self.any);
+        SchemaView::new(root, &self.definitions)
+    }
+}
+
+fn gvk(group: &str, version: &str, kind: &str) -> String {
+    format!("{group}/{version}/{kind}")
 }
 
 // === impl Rules ===
