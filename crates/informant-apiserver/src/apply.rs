@@ -141,4 +141,3 @@ fn give_up(place: Place<'_>, merged: Value, last: &FieldSet, owned_now: &FieldSe
     let without_unowned = remove::remove(place, &merged, &all.difference(&left(&without_last).union(&owned)));
     remove::remove(place, &merged, &all.difference(&left(&without_unowned)).intersection(&last))
 }
-

@@ -220,4 +220,3 @@ fn is_reset(entries: &Value) -> bool {
         _ => false,
     }
 }
-
