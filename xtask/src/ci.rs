@@ -63,6 +63,12 @@ const STEPS: &[Step] = &[
         environment: &[],
     },
     Step {
+        name: "protobuf",
+        what: "the decoder of protobuf bodies against Go's own JSON",
+        command: &["cargo", "xtask", "protobuf", "check"],
+        environment: &[],
+    },
+    Step {
         name: "cluster",
         what: "the demo, `informant watch` and kubectl's checks on a real Kubernetes",
         command: &["python", "peers/cluster/run.py"],

@@ -7,6 +7,7 @@ mod ci;
 mod failure;
 mod http;
 mod oracle;
+mod protobuf;
 mod schemas;
 mod wait;
 
@@ -19,6 +20,7 @@ Commands for people who work on Informant
 
   cargo xtask ci [STEP...]      everything that must hold before a change lands, or the named steps; --list names them
   cargo xtask oracle COMMAND    a real Kubernetes control plane on loopback; alone it lists its commands
+  cargo xtask protobuf COMMAND  the table by which protobuf bodies are read: write it, or check it with Go's own types
   cargo xtask schemas FILE      write the tables of built-in kinds from the real server that the kubeconfig FILE names";
 
 fn main() -> ExitCode {
@@ -37,6 +39,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         Some((command, rest)) => match command.as_str() {
             "ci" => ci::run(rest),
             "oracle" => oracle::run(rest),
+            "protobuf" => protobuf::run(rest),
             "schemas" => schemas::run(rest),
             "help" | "--help" | "-h" => {
                 println!("{HELP}");
