@@ -32,6 +32,9 @@ pub struct Schema {
     /// For example `int32`, `int64`, `date-time`, `int-or-string`, `byte`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub format: String,
+    /// A heading for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Human text, fed in by the program for built-in kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

@@ -7,6 +7,44 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::name_rules;
 
+/// Formats that mean something, checked or not.
+const KNOWN: [&str; 29] = [
+    "binary",
+    "bsonobjectid",
+    "byte",
+    "cidr",
+    "creditcard",
+    "date",
+    "date-time",
+    "datetime",
+    "double",
+    "duration",
+    "email",
+    "float",
+    "hexcolor",
+    "hostname",
+    "int32",
+    "int64",
+    "ipv4",
+    "ipv6",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "k8s-long-name",
+    "k8s-short-name",
+    "mac",
+    "password",
+    "rgbcolor",
+    "ssn",
+    "uri",
+    "uuid",
+];
+
+/// Whether a format is one that the API knows; a CRD with another one is stored with a warning.
+pub(crate) fn is_known(format: &str) -> bool {
+    KNOWN.contains(&format) || matches!(format, "uuid3" | "uuid4" | "uuid5")
+}
+
 /// Whether `text` has the format.
 pub(crate) fn is_valid(format: &str, text: &str) -> bool {
     match format {
