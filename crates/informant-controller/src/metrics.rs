@@ -1,0 +1,233 @@
+//! `/metrics`: the numbers of controllers, queues and informers under the names that dashboards for Go controllers use.
+//!
+//! Nothing is counted here. A scrape reads the same values as `/katalog` does, so there's no registry to keep in step and nothing that
+//! outlives its manager.
+
+use std::{fmt, time::Duration};
+
+use informant_cache::InformerStatus;
+use informant_queue::Stats;
+use prometheus_client::{
+    encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet},
+    metrics::MetricType,
+};
+
+use crate::controller::Numbers;
+
+/// What is shown of one controller.
+#[derive(Clone, Debug)]
+pub(crate) struct ControllerSample {
+    pub(crate) name: String,
+    pub(crate) workers: usize,
+    pub(crate) numbers: Numbers,
+    pub(crate) queue: Stats,
+}
+
+/// Writes all metrics of a manager.
+pub(crate) fn encode(
+    mut encoder: DescriptorEncoder<'_>,
+    controllers: &[ControllerSample],
+    informers: &[InformerStatus],
+) -> fmt::Result {
+    encode_reconciles(&mut encoder, controllers)?;
+    encode_queues(&mut encoder, controllers)?;
+    encode_informers(&mut encoder, informers)
+}
+
+fn encode_reconciles(encoder: &mut DescriptorEncoder<'_>, controllers: &[ControllerSample]) -> fmt::Result {
+    let label = |sample: &ControllerSample| [("controller", sample.name.clone())];
+    let mut totals =
+        encoder.encode_descriptor("controller_runtime_reconcile", "Reconciles by result", None, MetricType::Counter)?;
+    for sample in controllers {
+        let counts = &sample.numbers.counts;
+        for (result, value) in [
+            ("error", counts.error),
+            ("requeue", counts.requeue),
+            ("requeue_after", counts.requeue_after),
+            ("success", counts.success),
+        ] {
+            counter(&mut totals, &[("controller", sample.name.as_str()), ("result", result)], value)?;
+        }
+    }
+    let counters: [(&str, &str, fn(&ControllerSample) -> u64); 4] = [
+        ("controller_runtime_reconcile_errors", "Reconciles that failed", |sample| sample.numbers.counts.error),
+        ("controller_runtime_terminal_reconcile_errors", "Reconciles that failed for good", |sample| {
+            sample.numbers.counts.terminal_errors
+        }),
+        ("controller_runtime_reconcile_panics", "Reconciles that panicked", |sample| sample.numbers.counts.panics),
+        ("controller_runtime_reconcile_timeouts", "Reconciles that took longer than allowed", |sample| {
+            sample.numbers.counts.timeouts
+        }),
+    ];
+    for (name, help, value) in counters {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for sample in controllers {
+            counter(&mut metric, &label(sample), value(sample))?;
+        }
+    }
+    let name = "controller_runtime_reconcile_time_seconds";
+    let mut times = encoder.encode_descriptor(name, "Time that reconciles took", None, MetricType::Histogram)?;
+    for sample in controllers {
+        let time = &sample.numbers.time;
+        histogram(&mut times, &label(sample), time.sum, time.count(), time.buckets())?;
+    }
+    let gauges: [(&str, &str, fn(&ControllerSample) -> usize); 2] = [
+        ("controller_runtime_max_concurrent_reconciles", "Keys that are reconciled at a time, at most", |sample| {
+            sample.workers
+        }),
+        ("controller_runtime_active_workers", "Keys that are reconciled now", |sample| sample.numbers.active()),
+    ];
+    for (name, help, value) in gauges {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for sample in controllers {
+            gauge(&mut metric, &label(sample), count(value(sample)))?;
+        }
+    }
+    Ok(())
+}
+
+fn encode_queues(encoder: &mut DescriptorEncoder<'_>, controllers: &[ControllerSample]) -> fmt::Result {
+    let label = |sample: &ControllerSample| [("name", sample.name.clone()), ("controller", sample.name.clone())];
+    let gauges: [(&str, &str, fn(&Stats) -> f64); 3] = [
+        ("workqueue_depth", "Keys that are ready and not with a worker", |queue| count(queue.depth)),
+        ("workqueue_unfinished_work_seconds", "Running time of all keys with a worker, added up", |queue| {
+            queue.unfinished.as_secs_f64()
+        }),
+        (
+            "workqueue_longest_running_processor_seconds",
+            "Running time of the key that is longest with a worker",
+            |queue| queue.longest_running.as_secs_f64(),
+        ),
+    ];
+    for (name, help, value) in gauges {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for sample in controllers {
+            gauge(&mut metric, &label(sample), value(&sample.queue))?;
+        }
+    }
+    let counters: [(&str, &str, fn(&Stats) -> u64); 2] = [
+        ("workqueue_adds", "Keys added, those left out that waited already", |queue| queue.adds),
+        ("workqueue_retries", "Keys added with a delay", |queue| queue.retries),
+    ];
+    for (name, help, value) in counters {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for sample in controllers {
+            counter(&mut metric, &label(sample), value(&sample.queue))?;
+        }
+    }
+    let histograms: [(&str, &str, fn(&Stats) -> &informant_queue::Histogram); 2] = [
+        ("workqueue_queue_duration_seconds", "Time that keys waited for a worker", |queue| &queue.queue_duration),
+        ("workqueue_work_duration_seconds", "Time that keys were with a worker", |queue| &queue.work_duration),
+    ];
+    for (name, help, value) in histograms {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        for sample in controllers {
+            let times = value(&sample.queue);
+            histogram(&mut metric, &label(sample), times.sum(), times.count(), times.buckets())?;
+        }
+    }
+    Ok(())
+}
+
+fn encode_informers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerStatus]) -> fmt::Result {
+    let gauges: [(&str, &str, fn(&InformerStatus) -> f64); 2] = [
+        ("informer_synced", "1 if the cache was complete at least once", |informer| {
+            f64::from(u8::from(informer.synced))
+        }),
+        ("informer_objects", "Objects in the cache", |informer| count(informer.objects)),
+    ];
+    for (name, help, value) in gauges {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for informer in informers {
+            gauge(&mut metric, &[("informer", informer.informer.as_str())], value(informer))?;
+        }
+    }
+    let name = "informer_state";
+    let mut states =
+        encoder.encode_descriptor(name, "1 for the state that the informer is in", None, MetricType::Gauge)?;
+    for informer in informers {
+        gauge(&mut states, &[("informer", informer.informer.as_str()), ("state", state(informer))], 1.0)?;
+    }
+    let counters: [(&str, &str, fn(&InformerStatus) -> u64); 6] = [
+        ("informer_events", "Changes that were announced", |informer| informer.counters.events),
+        ("informer_failures", "Requests that failed", |informer| informer.counters.failures),
+        ("informer_watch_restarts", "Watches opened again without a new list", |informer| {
+            informer.counters.watch_restarts
+        }),
+        ("informer_undecodable", "Objects received that couldn't be decoded", |informer| informer.counters.undecodable),
+        ("informer_conflated_events", "Events merged away in handlers' backlogs", |informer| {
+            informer.counters.conflated
+        }),
+        ("informer_handler_panics", "Panics in the handlers there are now", |informer| {
+            informer.handlers.iter().map(|handler| handler.panics).sum()
+        }),
+    ];
+    for (name, help, value) in counters {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for informer in informers {
+            counter(&mut metric, &[("informer", informer.informer.as_str())], value(informer))?;
+        }
+    }
+    let name = "informer_relists";
+    let mut relists = encoder.encode_descriptor(
+        name,
+        "Times that the present state was taken in again",
+        None,
+        MetricType::Counter,
+    )?;
+    for informer in informers {
+        for (reason, times) in &informer.counters.relists {
+            let reason = serde_name(reason);
+            counter(&mut relists, &[("informer", informer.informer.as_str()), ("reason", &reason)], *times)?;
+        }
+    }
+    Ok(())
+}
+
+fn counter<S: EncodeLabelSet>(metric: &mut MetricEncoder<'_>, labels: &S, value: u64) -> fmt::Result {
+    metric.encode_family(labels)?.encode_counter::<NoLabelSet, _, u64>(&value, None)
+}
+
+fn gauge<S: EncodeLabelSet>(metric: &mut MetricEncoder<'_>, labels: &S, value: f64) -> fmt::Result {
+    metric.encode_family(labels)?.encode_gauge(&value)
+}
+
+fn histogram<S: EncodeLabelSet>(
+    metric: &mut MetricEncoder<'_>,
+    labels: &S,
+    sum: Duration,
+    total: u64,
+    buckets: impl Iterator<Item = (Option<Duration>, u64)>,
+) -> fmt::Result {
+    // The encoder takes the greatest number for the bucket without a bound.
+    let bound = |bound: Option<Duration>| bound.map_or(f64::MAX, |bound| bound.as_secs_f64());
+    let buckets: Vec<(f64, u64)> = buckets.map(|(upper, count)| (bound(upper), count)).collect();
+    metric.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum.as_secs_f64(), total, &buckets, None)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a float holds any number of keys that fits into memory")]
+fn count(value: usize) -> f64 {
+    value as f64
+}
+
+fn state(informer: &InformerStatus) -> &'static str {
+    use informant_cache::InformerState as State;
+    match informer.state {
+        State::NotStarted => "notStarted",
+        State::Starting => "starting",
+        State::Listing => "listing",
+        State::Synced => "synced",
+        State::Missing { .. } => "missing",
+        State::Forbidden { .. } => "forbidden",
+        State::Retrying { .. } => "retrying",
+        State::Stopped => "stopped",
+    }
+}
+
+/// The name of a variant as JSON has it.
+fn serde_name(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
