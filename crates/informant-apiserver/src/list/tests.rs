@@ -54,6 +54,19 @@ async fn a_list_has_the_store_wide_version_and_is_in_key_order() {
 }
 
 #[tokio::test]
+async fn objects_of_a_cluster_scoped_kind_lie_in_the_empty_namespace() {
+    let store = Store::new(StoreOptions::default());
+    for name in ["a", "ab"] {
+        store.create(&pods(), json!({"metadata": {"name": name}})).unwrap();
+    }
+    let page = list(&store, &pods(), &Scope::namespace(""), &ListOptions::default(), None).await.unwrap();
+    assert_eq!(names(&page), ["a", "ab"]);
+    let scope = Scope { name: Some("a".to_owned()), ..Scope::namespace("") };
+    let page = list(&store, &pods(), &scope, &ListOptions::default(), None).await.unwrap();
+    assert_eq!(names(&page), ["a"]);
+}
+
+#[tokio::test]
 async fn pages_come_from_one_state_whatever_is_written_meanwhile() {
     let store = store_of(5);
     let snapshot = store.current_rv();

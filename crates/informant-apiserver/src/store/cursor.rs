@@ -62,9 +62,14 @@ impl Store {
     }
 
     fn cursor_into(&self, shelf: &Shelf, storage: &StorageId, scope: Scope, version: u64) -> Cursor {
-        let (endings, _) = shelf.ended();
-        let news = shelf.news.subscribe();
-        Cursor { store: self.clone(), storage: storage.clone(), scope, version, endings, news }
+        Cursor {
+            store: self.clone(),
+            storage: storage.clone(),
+            scope,
+            version,
+            endings: shelf.ending.number,
+            news: shelf.news.subscribe(),
+        }
     }
 }
 
@@ -88,6 +93,16 @@ impl Cursor {
 
     /// Reads on, without waiting.
     pub(crate) fn look(&mut self) -> Look {
+        loop {
+            match self.look_once() {
+                Look::Changes(changes) if changes.is_empty() => {}
+                look => return look,
+            }
+        }
+    }
+
+    /// Reads on over at most [`LOOK`] changes; `Changes` may be empty then, with more to come.
+    fn look_once(&mut self) -> Look {
         // Marked as seen before the look, so a commit in between ends the next wait at once.
         self.news.borrow_and_update();
         let state = self.store.read();
@@ -97,32 +112,27 @@ impl Cursor {
         if self.version < shelf.history.forgotten() {
             return Look::Lost(Expired { oldest: state.oldest(&self.storage) });
         }
-        let (endings, ended_at) = shelf.ended();
-        let ended = endings != self.endings;
-        let end = if ended { ended_at } else { state.current };
-        let mut passed = self.version;
+        let ended = shelf.ending.number != self.endings;
+        let end = if ended { shelf.ending.version } else { state.current };
+        let mut reached = self.version.max(end);
         let mut changes = Vec::new();
-        let mut complete = true;
-        for (count, change) in shelf.history.after(self.version).enumerate() {
-            if change.version() > end {
+        let mut passed = 0;
+        for change in shelf.history.after(self.version).take_while(|change| change.version() <= end) {
+            if passed == LOOK {
+                reached = change.version() - 1;
                 break;
             }
-            if count == LOOK {
-                complete = false;
-                break;
-            }
-            passed = change.version();
+            passed += 1;
             if self.scope.contains(change.key()) {
                 changes.push(Arc::clone(change));
             }
         }
-        drop(state);
-        self.version = if complete { self.version.max(end) } else { passed };
+        self.version = reached;
         match changes.is_empty() {
-            false => Look::Changes(changes),
-            true if !complete => self.look(),
+            true if passed == LOOK => Look::Changes(changes),
             true if ended => Look::Ended,
             true => Look::Nothing,
+            false => Look::Changes(changes),
         }
     }
 

@@ -43,7 +43,8 @@ impl Change {
         &self.key
     }
 
-    pub(super) fn shared_key(&self) -> Arc<str> {
+    /// [`key`](Self::key), to be kept.
+    pub(crate) fn shared_key(&self) -> Arc<str> {
         Arc::clone(&self.key)
     }
 

@@ -15,7 +15,7 @@ use crate::object;
 /// Which objects of a kind a read is about. The default is all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Scope {
-    /// Only this namespace.
+    /// Only this namespace; empty for "objects of a cluster-scoped kind".
     pub(crate) namespace: Option<String>,
     /// Only objects of this name.
     pub(crate) name: Option<String>,
@@ -28,8 +28,16 @@ pub(super) struct Shelf {
     pub(super) history: History,
     /// Signals every commit of this kind; each open watch holds one receiver.
     pub(super) news: watch::Sender<()>,
-    /// How often the kind's watches were ended from outside, and the version up to which they still deliver.
-    ended: (u64, u64),
+    pub(super) ending: Ending,
+}
+
+/// The last time that the kind's watches were ended from outside.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ending {
+    /// How often they were: a watch from before has seen a smaller number.
+    pub(super) number: u64,
+    /// The last version that those watches still deliver.
+    pub(super) version: u64,
 }
 
 // === impl Scope ===
@@ -51,8 +59,8 @@ impl Scope {
     fn prefix(&self) -> String {
         match (&self.namespace, &self.name) {
             (Some(namespace), Some(name)) => object_key(namespace, name).to_string(),
-            (Some(namespace), None) => format!("{namespace}/"),
-            (None, _) => String::new(),
+            (Some(namespace), None) if !namespace.is_empty() => format!("{namespace}/"),
+            (Some(_) | None, _) => String::new(),
         }
     }
 }
@@ -81,12 +89,7 @@ impl Shelf {
     }
 
     pub(super) fn end_watches(&mut self, version: u64) {
-        self.ended = (self.ended.0 + 1, version);
-    }
-
-    /// The number of the last ending, and the last version that watches from before it deliver.
-    pub(super) fn ended(&self) -> (u64, u64) {
-        self.ended
+        self.ending = Ending { number: self.ending.number + 1, version };
     }
 
     /// The objects of `scope` as they were at `version`, from key `start` on: the present with the newer changes undone.
