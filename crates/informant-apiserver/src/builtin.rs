@@ -61,6 +61,11 @@ pub(crate) fn resources() -> Vec<Arc<Resource>> {
     resources.into_iter().map(Arc::new).collect()
 }
 
+/// A hash of the schema tables: changes when any built-in schema does.
+pub(crate) fn fingerprint() -> String {
+    schemas::fingerprint()
+}
+
 /// `("", "v1")` of `v1`, `("apps", "v1")` of `apps/v1`.
 fn split_api_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))

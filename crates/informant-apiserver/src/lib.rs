@@ -25,7 +25,7 @@ mod managed_fields;
 mod name_rules;
 mod namespace_controller;
 mod object;
-mod openapi;
+pub mod openapi;
 mod patch;
 mod protobuf;
 mod registry;

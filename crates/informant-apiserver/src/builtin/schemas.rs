@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::discovery::content_hash;
 use crate::resource::LazyDefinitions;
 use crate::schema::Definitions;
 
@@ -19,6 +20,11 @@ pub(super) fn groups() -> HashMap<String, Arc<LazyDefinitions>> {
     };
     // The blob is part of the program and read whole by a test; were it broken, built-in kinds would take anything.
     index().unwrap_or_default().into_iter().map(lazy).collect()
+}
+
+/// A hash of the blob.
+pub(super) fn fingerprint() -> String {
+    content_hash(BLOB)
 }
 
 /// Splits the blob into its index and the frames behind it.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{Column, Conversion, CrdSpec, Names, SelectableField, Subresources, Version, VersionSchema, schema_rules};
+use crate::crd_controller;
 use crate::name_rules;
 use crate::object;
 use crate::schema::Schema;
@@ -36,7 +37,7 @@ pub(crate) fn validate(crd: &Value, old: Option<&Value>) -> Result<Vec<Cause>, S
     causes.extend(names(&spec.names));
     causes.extend(spec.conversion.as_ref().map(conversion).unwrap_or_default());
     if let (Some(old), Some(old_spec)) = (old, &old_spec) {
-        causes.extend(immutable(&spec, old_spec, super::super::crd_controller::is_established(old)));
+        causes.extend(immutable(&spec, old_spec, crd_controller::is_established(old)));
     }
     causes.extend(stored_versions(crd, &spec));
     causes.extend(approval(crd, &spec.group, old));
@@ -115,15 +116,12 @@ fn versions(spec: &CrdSpec) -> Result<Vec<Cause>, Status> {
 }
 
 /// Where each version's part is said to be: once at the top of the spec when all versions agree.
-fn places<'a, T: PartialEq>(
+fn places<'a, T: PartialEq + 'a>(
     versions: &'a [Version],
     in_version: &str,
     at_top: &str,
     part: impl Fn(&'a Version) -> &'a T,
-) -> Vec<(String, &'a Version)>
-where
-    T: 'a,
-{
+) -> Vec<(String, &'a Version)> {
     match versions {
         [first, rest @ ..] if rest.iter().all(|version| part(version) == part(first)) => {
             vec![(format!("spec.{at_top}"), first)]
