@@ -31,7 +31,15 @@ mod protobuf;
 mod registry;
 mod review;
 mod selector;
+mod server;
 mod service;
 mod store;
 mod table;
+mod task_set;
 mod watch;
+
+pub use crate::listen::{ListenError, ListenOptions, Listening};
+pub use crate::server::{ApiServer, ApiServerBuilder};
+pub use crate::service::ApiService;
+pub use crate::service::answer::ResponseBody;
+pub use crate::service::user::User;

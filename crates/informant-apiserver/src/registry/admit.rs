@@ -1,0 +1,68 @@
+//! What every object goes through before it's stored: pruning, defaulting, validation.
+
+use serde_json::Value;
+
+use crate::object;
+use crate::registry::{Registry, is_crd, metadata};
+use crate::resource::Resource;
+use crate::status::{Cause, Reason, Status};
+use crate::{crd, schema};
+
+impl Registry {
+    /// Makes `new`, written through `subresource`, what would be stored in place of `old`, or says why it can't be.
+    ///
+    /// # Errors
+    /// 422 with one cause for each field, 413 for an object that is too large.
+    pub(super) fn admit(
+        &self,
+        resource: &Resource,
+        subresource: &str,
+        old: Option<&Value>,
+        new: &mut Value,
+    ) -> Result<(), Status> {
+        let view = resource.schema.view();
+        schema::prune::prune(new, view);
+        schema::default::apply(new, view);
+        if is_crd(resource) && subresource.is_empty() {
+            crd::prepare(new, old);
+        }
+        let mut causes = metadata::check(resource, new);
+        causes.extend(old.into_iter().flat_map(|old| metadata::check_update(old, new)));
+        if resource.custom {
+            causes.extend(schema::validate::validate(new, old, view));
+        }
+        if is_crd(resource) {
+            causes.extend(crd::validate(new, old)?);
+        }
+        refuse(resource, new, causes)?;
+        let bytes = size(new);
+        if bytes > self.max_object_bytes {
+            let limit = self.max_object_bytes;
+            return Err(Status::new(
+                Reason::RequestEntityTooLarge,
+                format!(
+                    "{resource} \"{}\" is too large to be stored: {bytes} bytes, limit is {limit}",
+                    object::name(new)
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn refuse(resource: &Resource, object: &Value, causes: Vec<Cause>) -> Result<(), Status> {
+    if causes.is_empty() {
+        return Ok(());
+    }
+    Err(Status::invalid(&resource.group, &resource.kind, object::name(object), causes))
+}
+
+/// About how many bytes a value takes as JSON, without writing it.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(list) => list.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 2,
+    }
+}

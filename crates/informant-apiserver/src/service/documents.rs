@@ -1,0 +1,117 @@
+//! Everything that isn't an object: discovery, the version, health, the list of paths.
+
+use http::Method;
+use http::header::{ETAG, IF_NONE_MATCH, VARY};
+use serde_json::{Value, json};
+
+use crate::discovery::{self, Form, Root};
+use crate::resource::Resource;
+use crate::service::answer::{Answer, ResponseBody};
+use crate::service::route::Route;
+use crate::service::{Caller, Shared};
+use crate::status::{Reason, Status};
+use std::sync::Arc;
+
+/// The release whose API is served.
+const GIT_VERSION: &str = "v1.37.2";
+/// The checks behind the health endpoints. What they check has happened by the time the server can be asked.
+const CHECKS: &[&str] = &["ping", "store", "crds"];
+
+/// Answers a request for a document.
+///
+/// # Errors
+/// 404 and 405.
+pub(crate) fn answer(shared: &Shared, caller: &Caller, route: &Route) -> Result<Answer, Status> {
+    if caller.method != Method::GET && caller.method != Method::HEAD {
+        return Err(Status::new(Reason::MethodNotAllowed, format!("the server answers GET only on {}", caller.path)));
+    }
+    let catalog = shared.registry.catalog();
+    let resources = catalog.resources();
+    match route {
+        Route::CoreVersions => Ok(root(caller, resources, Root::Api)),
+        Route::Groups => Ok(root(caller, resources, Root::Apis)),
+        Route::Group(group) => found(discovery::api_group(resources, group)),
+        Route::GroupVersion(group, version) => found(discovery::api_resource_list(resources, group, version)),
+        Route::Version => Ok(Answer::json(200, &version())),
+        Route::Health { endpoint, check } => health(caller, endpoint, check.as_deref()),
+        Route::Root => Ok(Answer::json(200, &paths(resources))),
+        Route::OpenApiIndex | Route::OpenApiDocument(..) | Route::Resource(_) => Err(Status::no_such_path()),
+    }
+}
+
+fn found(document: Option<Value>) -> Result<Answer, Status> {
+    document.map(|document| Answer::json(200, &document)).ok_or_else(Status::no_such_path)
+}
+
+fn root(caller: &Caller, resources: &[Arc<Resource>], root: Root) -> Answer {
+    let form = Form::negotiate(&caller.accept);
+    let body = discovery::root(resources, root, form).to_string();
+    tagged(caller, form.content_type(), body).header(VARY, "Accept")
+}
+
+/// A document with an ETag; 304 when the client has it already.
+pub(super) fn tagged(caller: &Caller, content_type: &str, body: impl Into<bytes::Bytes>) -> Answer {
+    let body = body.into();
+    let tag = discovery::etag(&body);
+    let known = caller
+        .headers
+        .get(IF_NONE_MATCH)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|known| known.split(',').any(|known| known.trim().trim_start_matches("W/") == tag));
+    let answer = if known {
+        Answer::new(304, content_type, ResponseBody::empty())
+    } else {
+        Answer::new(200, content_type, ResponseBody::whole(body))
+    };
+    answer.header(ETAG, &tag)
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1", "minor": "37", "gitVersion": GIT_VERSION, "gitCommit": "", "gitTreeState": "clean",
+        "buildDate": "2026-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, architecture()),
+    })
+}
+
+/// The architecture by the name that Kubernetes gives it.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+fn health(caller: &Caller, endpoint: &str, check: Option<&str>) -> Result<Answer, Status> {
+    if let Some(check) = check {
+        return if CHECKS.contains(&check) { Ok(Answer::text(200, "ok")) } else { Err(Status::no_such_path()) };
+    }
+    if caller.query.get("verbose").is_none() {
+        return Ok(Answer::text(200, "ok"));
+    }
+    let excluded: Vec<&str> = caller.query.all("exclude").collect();
+    let mut text = String::new();
+    for check in CHECKS {
+        let state = if excluded.contains(check) { "excluded: ok" } else { "ok" };
+        text.push_str(&format!("[+]{check} {state}\n"));
+    }
+    text.push_str(&format!("{endpoint} check passed\n"));
+    Ok(Answer::text(200, text))
+}
+
+fn paths(resources: &[Arc<Resource>]) -> Value {
+    let mut paths: Vec<String> = vec!["/api".into(), "/apis".into(), "/openapi/v3".into(), "/version".into()];
+    paths.extend(["/healthz", "/livez", "/readyz"].map(String::from));
+    for resource in resources {
+        if resource.group.is_empty() {
+            paths.push(format!("/api/{}", resource.version));
+        } else {
+            paths.push(format!("/apis/{}", resource.group));
+            paths.push(format!("/apis/{}/{}", resource.group, resource.version));
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    json!({"paths": paths})
+}

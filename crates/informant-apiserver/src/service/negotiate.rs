@@ -1,0 +1,134 @@
+//! Content negotiation: which form of an answer the client takes, from its `Accept` header.
+//!
+//! Clients list several forms and take the first that the server knows; the list is read in its order (none of them
+//! sends weights that differ from it).
+
+use crate::status::{Reason, Status};
+
+/// How an answer is to be written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Representation {
+    /// JSON or YAML.
+    pub(crate) format: Format,
+    /// The object itself, or a view of it.
+    pub(crate) form: Form,
+}
+
+/// The syntax of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// `application/json`
+    #[default]
+    Json,
+    /// `application/yaml`
+    Yaml,
+}
+
+/// The shape of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The object or list itself.
+    #[default]
+    Object,
+    /// `Table`, with the `meta.k8s.io` version asked for.
+    Table(&'static str),
+    /// `PartialObjectMetadata`, or its list.
+    PartialMetadata,
+}
+
+/// One entry of an `Accept` header.
+struct MediaRange<'a> {
+    media_type: &'a str,
+    parameters: Vec<(&'a str, &'a str)>,
+}
+
+/// What a client takes for an object or a list.
+///
+/// # Errors
+/// 406 when it takes none of the forms that this server writes.
+pub(crate) fn representation(accept: &str) -> Result<Representation, Status> {
+    if accept.trim().is_empty() {
+        return Ok(Representation::default());
+    }
+    for range in ranges(accept) {
+        let format = match range.media_type {
+            "application/json" | "*/*" | "application/*" => Format::Json,
+            "application/yaml" | "application/x-yaml" | "text/yaml" => Format::Yaml,
+            _ => continue,
+        };
+        if let Some(form) = form(&range) {
+            return Ok(Representation { format, form });
+        }
+    }
+    Err(not_acceptable())
+}
+
+/// The media type and parameters of a `Content-Type`, lower-cased type first.
+pub(crate) fn media_type(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
+}
+
+/// The form that a range asks for; `None` when it isn't known here.
+fn form(range: &MediaRange<'_>) -> Option<Form> {
+    let version = match range.get("v") {
+        None | Some("v1") => "v1",
+        Some("v1beta1") => "v1beta1",
+        Some(_) => return None,
+    };
+    match (range.get("as"), range.get("g")) {
+        (None, _) => Some(Form::Object),
+        (Some("Table"), Some("meta.k8s.io")) => Some(Form::Table(version)),
+        (Some("PartialObjectMetadata" | "PartialObjectMetadataList"), Some("meta.k8s.io")) => {
+            Some(Form::PartialMetadata)
+        }
+        _ => None,
+    }
+}
+
+fn ranges(accept: &str) -> impl Iterator<Item = MediaRange<'_>> {
+    accept.split(',').map(|entry| {
+        let mut parts = entry.split(';').map(str::trim);
+        let media_type = parts.next().unwrap_or("");
+        MediaRange { media_type, parameters: parts.filter_map(|part| part.split_once('=')).collect() }
+    })
+}
+
+fn not_acceptable() -> Status {
+    Status::new(
+        Reason::NotAcceptable,
+        "only the following media types are accepted: application/json, application/yaml",
+    )
+}
+
+// === impl MediaRange ===
+
+impl<'a> MediaRange<'a> {
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.parameters.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kubectl_get_asks_for_a_table_first() {
+        let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+        assert_eq!(representation(accept).map(|found| found.form), Ok(Form::Table("v1")));
+    }
+
+    #[test]
+    fn protobuf_is_passed_over_and_alone_refused() {
+        assert_eq!(
+            representation("application/vnd.kubernetes.protobuf, application/json"),
+            Ok(Representation::default())
+        );
+        assert_eq!(representation("application/vnd.kubernetes.protobuf").map_err(|status| status.code), Err(406));
+        assert_eq!(
+            representation("application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+                .map(|found| found.form),
+            Ok(Form::PartialMetadata)
+        );
+    }
+}

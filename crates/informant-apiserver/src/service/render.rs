@@ -1,0 +1,186 @@
+//! From objects, lists and watch events to bytes, in the form that the client takes.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::{Map, Value, json};
+
+use crate::list::Page;
+use crate::registry::Served;
+use crate::resource::Resource;
+use crate::service::answer::{Answer, ResponseBody};
+use crate::service::negotiate::{Form, Format, Representation};
+use crate::status::Status;
+use crate::store::Object;
+use crate::watch::WatchEvent;
+
+/// How the objects of one request are written.
+#[derive(Debug, Clone)]
+pub(crate) struct Renderer {
+    /// What the client takes.
+    pub(crate) representation: Representation,
+}
+
+impl Renderer {
+    /// An object of `resource`, in its version.
+    pub(crate) fn object(&self, code: u16, resource: &Resource, object: &Value) -> Answer {
+        match self.representation.form {
+            Form::Object | Form::Table(_) => self.value(code, object),
+            Form::PartialMetadata => self.value(code, &partial_metadata(object)),
+        }
+    }
+
+    /// A stored object; its JSON text is made once for all readers.
+    pub(crate) fn stored(&self, served: &Served, object: &Object) -> Answer {
+        if self.representation == Representation::default() && !served.converts() {
+            return Answer::new(200, "application/json", ResponseBody::whole(object.json()));
+        }
+        self.object(200, &served.resource, &served.view(object))
+    }
+
+    /// A value that has one form only (a `Status`, a `Scale`, a review).
+    pub(crate) fn value(&self, code: u16, value: &Value) -> Answer {
+        match self.representation.format {
+            Format::Json => Answer::json(code, value),
+            Format::Yaml => match serde_saphyr::to_string(value) {
+                Ok(text) => Answer::new(code, "application/yaml", ResponseBody::whole(text)),
+                Err(error) => {
+                    Answer::failure(&Status::internal(format!("the answer can't be written as YAML: {error}")))
+                }
+            },
+        }
+    }
+
+    /// A page of a list.
+    pub(crate) fn list(&self, served: &Served, page: &Page) -> Answer {
+        let resource = &served.resource;
+        let meta = list_meta(page);
+        match (self.representation.form, self.representation.format) {
+            (Form::Object | Form::Table(_), Format::Json) => {
+                let list = List { served, meta: &meta, items: &page.items };
+                match serde_json::to_vec(&list) {
+                    Ok(bytes) => Answer::new(200, "application/json", ResponseBody::whole(bytes)),
+                    Err(error) => Answer::failure(&Status::internal(format!("the list can't be written: {error}"))),
+                }
+            }
+            (Form::Object | Form::Table(_), Format::Yaml) => {
+                match serde_json::to_value(List { served, meta: &meta, items: &page.items }) {
+                    Ok(list) => self.value(200, &list),
+                    Err(error) => Answer::failure(&Status::internal(format!("the list can't be written: {error}"))),
+                }
+            }
+            (Form::PartialMetadata, _) => {
+                let items: Vec<Value> = page.items.iter().map(|item| partial_metadata(&served.view(item))).collect();
+                let list = json!({
+                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "items": items,
+                });
+                self.value(200, &list)
+            }
+        }
+    }
+
+    /// One event of a watch as a line. `first` tells whether it's the first one, whose table names the columns.
+    pub(crate) fn event(&self, served: &Served, event: &WatchEvent, first: bool) -> Bytes {
+        let (kind, object) = match event {
+            WatchEvent::Added(object) => ("ADDED", self.event_object(served, object, first)),
+            WatchEvent::Modified(object) => ("MODIFIED", self.event_object(served, object, first)),
+            WatchEvent::Deleted(object) => ("DELETED", self.event_object(served, object, first)),
+            WatchEvent::Bookmark { resource_version, initial_events_end } => {
+                let bookmark = self.bookmark(&served.resource, *resource_version, *initial_events_end);
+                ("BOOKMARK", bookmark.to_string().into())
+            }
+            WatchEvent::Error(status) => ("ERROR", status.to_value().to_string().into()),
+        };
+        let mut line = BytesMut::with_capacity(object.len() + 40);
+        line.put_slice(b"{\"type\":\"");
+        line.put_slice(kind.as_bytes());
+        line.put_slice(b"\",\"object\":");
+        line.put(object);
+        line.put_slice(b"}\n");
+        line.freeze()
+    }
+
+    fn event_object(&self, served: &Served, object: &Object, first: bool) -> Bytes {
+        match self.representation.form {
+            Form::Object | Form::Table(_) if !served.converts() => object.json(),
+            Form::Object | Form::Table(_) => served.view(object).to_string().into(),
+            Form::PartialMetadata => partial_metadata(&served.view(object)).to_string().into(),
+        }
+    }
+
+    fn bookmark(&self, resource: &Resource, resource_version: u64, initial_events_end: bool) -> Value {
+        let (kind, api_version) = match self.representation.form {
+            Form::PartialMetadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
+            Form::Object | Form::Table(_) => (resource.kind.as_str(), resource.api_version()),
+        };
+        let mut meta = json!({"resourceVersion": resource_version.to_string(), "creationTimestamp": null});
+        if initial_events_end {
+            meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        json!({"kind": kind, "apiVersion": api_version, "metadata": meta})
+    }
+}
+
+/// A list as it's written: items of built-in kinds leave out what the list says already.
+struct List<'a> {
+    served: &'a Served,
+    meta: &'a Map<String, Value>,
+    items: &'a [Object],
+}
+
+struct Items<'a>(&'a List<'a>);
+
+/// An object without the two fields that the list says.
+struct Untyped<'a>(&'a Value);
+
+impl Serialize for List<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let resource = &self.served.resource;
+        let mut map = serializer.serialize_map(Some(4))?;
+        map.serialize_entry("kind", &resource.list_kind)?;
+        map.serialize_entry("apiVersion", &resource.api_version())?;
+        map.serialize_entry("metadata", self.meta)?;
+        map.serialize_entry("items", &Items(self))?;
+        map.end()
+    }
+}
+
+impl Serialize for Items<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(list) = self;
+        let mut items = serializer.serialize_seq(Some(list.items.len()))?;
+        for item in list.items {
+            let shown = list.served.view(item);
+            if list.served.resource.custom {
+                items.serialize_element(shown.as_ref())?;
+            } else {
+                items.serialize_element(&Untyped(&shown))?;
+            }
+        }
+        items.end()
+    }
+}
+
+impl Serialize for Untyped<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = self.0.as_object().into_iter().flatten();
+        serializer.collect_map(fields.filter(|(field, _)| !matches!(field.as_str(), "kind" | "apiVersion")))
+    }
+}
+
+/// The metadata of a list.
+pub(crate) fn list_meta(page: &Page) -> Map<String, Value> {
+    let mut meta = Map::new();
+    meta.insert("resourceVersion".into(), json!(page.resource_version.to_string()));
+    if !page.continue_token.is_empty() {
+        meta.insert("continue".into(), json!(page.continue_token));
+    }
+    if let Some(count) = page.remaining_item_count {
+        meta.insert("remainingItemCount".into(), json!(count));
+    }
+    meta
+}
+
+fn partial_metadata(object: &Value) -> Value {
+    let meta = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta})
+}
