@@ -35,6 +35,7 @@
 //! `informer_factory` hold it together, `status` tells.
 
 mod clock;
+mod cluster;
 mod delta;
 mod error;
 mod event;
@@ -54,6 +55,7 @@ mod status;
 mod store;
 mod task_set;
 
+pub use crate::cluster::{Cluster, ClusterError};
 pub use crate::error::{DecodeError, NotSynced, RequestError, RequestErrorKind, StartError, SyncError};
 pub use crate::event::{Event, EventKind, FinalState};
 pub use crate::handler::{HandlerHandle, HandlerOptions, Overflow, Subscription};

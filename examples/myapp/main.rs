@@ -1,0 +1,18 @@
+//! The MyApp operator on a cluster: `cargo run --example myapp`, with KUBECONFIG or in a pod.
+//!
+//! The CRD has to be there or to come: `kubectl apply -f examples/myapp/crd.yaml`. `informant demo` runs the same operator.
+
+mod api;
+mod operator;
+
+use informant::cache::Scope;
+use informant::prelude::*;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let cluster = Cluster::detect().await?;
+    let factory = InformerFactory::new(cluster.client());
+    let controller = operator::controller(cluster.client(), &factory, &Scope::all());
+    Manager::with_factory(factory).serve("127.0.0.1:8080").controller(controller).run(CancellationToken::new()).await?;
+    Ok(())
+}
