@@ -24,8 +24,9 @@ sys.path.insert(0, str(HERE.parent / "lib"))
 
 import kubectl
 from checks import Checks
-from embedded import ROOT, program
+from embedded import program
 from lines import Program
+from oracle import Missing, control_plane, oracle
 
 PARTS = ("demo", "watch", "kubectl")
 NAMESPACE = "scaled"
@@ -41,24 +42,13 @@ def main() -> int:
     parts = options.parts or PARTS
     if options.kubeconfig:
         return run(parts, os.path.abspath(options.kubeconfig), None)
-    built = oracle("build", check=False)
-    if built.returncode == 3:
-        print("skipped: a real Kubernetes is built with Go 1.26, which isn't here", flush=True)
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            with control_plane("--nodes", "3", "--default-apis", directory=directory) as kubeconfig:
+                return run(parts, kubeconfig, directory)
+    except Missing as missing:
+        print(f"skipped: {missing}", flush=True)
         return 3
-    if built.returncode:
-        return 1
-    with tempfile.TemporaryDirectory() as directory:
-        kubeconfig = oracle("start", "--nodes", "3", "--default-apis", directory).stdout.strip()
-        try:
-            return run(parts, kubeconfig, directory)
-        finally:
-            oracle("stop", directory)
-
-
-def oracle(*words, check=True):
-    command = ["cargo", "xtask", "oracle", *words]
-    print(f"$ {' '.join(command)}", flush=True)
-    return subprocess.run(command, cwd=ROOT, check=check, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
 
 
 def run(parts, kubeconfig, directory) -> int:

@@ -69,6 +69,12 @@ const STEPS: &[Step] = &[
         environment: &[],
     },
     Step {
+        name: "compare",
+        what: "the embedded server's answers beside a real Kubernetes's",
+        command: &["python", "peers/compare/run.py"],
+        environment: &[],
+    },
+    Step {
         name: "cluster",
         what: "the demo, `informant watch` and kubectl's checks on a real Kubernetes",
         command: &["python", "peers/cluster/run.py"],
