@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use crate::listen::{ListenError, ListenOptions, Listening};
+use crate::openapi::Descriptions;
 use crate::registry::Registry;
 use crate::service::user::{Tokens, User};
 use crate::service::{ApiService, Shared};
@@ -45,6 +46,7 @@ pub struct ApiServerBuilder {
     max_object_bytes: usize,
     max_watches: usize,
     tokens: Tokens,
+    descriptions: Descriptions,
 }
 
 // === impl ApiServer ===
@@ -96,6 +98,7 @@ impl Default for ApiServerBuilder {
             max_object_bytes: 3 * 512 * 1024,
             max_watches: 10_000,
             tokens: Tokens::default(),
+            descriptions: Descriptions::default(),
         }
     }
 }
@@ -153,6 +156,12 @@ impl ApiServerBuilder {
         self
     }
 
+    /// Texts for what `kubectl explain` says of built-in kinds; without them it tells fields and types only.
+    pub fn descriptions(mut self, descriptions: Descriptions) -> Self {
+        self.descriptions = descriptions;
+        self
+    }
+
     /// The server, ready to be asked. It does no I/O and starts no task.
     pub fn build(self) -> ApiServer {
         let clock = self.start.map_or_else(Clock::system, Clock::starting_at);
@@ -162,6 +171,7 @@ impl ApiServerBuilder {
             shared: Arc::new(Shared {
                 registry,
                 tokens: self.tokens,
+                descriptions: self.descriptions,
                 max_body_bytes: self.max_body_bytes,
                 watch_permits: Arc::new(Semaphore::new(self.max_watches.min(Semaphore::MAX_PERMITS))),
                 seed,

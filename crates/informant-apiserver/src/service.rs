@@ -35,6 +35,7 @@ use self::query::Query;
 use self::resources::ResourceRequest;
 use self::route::Route;
 use self::user::{Tokens, User};
+use crate::openapi::Descriptions;
 use crate::registry::{Registry, names};
 use crate::status::Status;
 
@@ -43,6 +44,8 @@ use crate::status::Status;
 pub(crate) struct Shared {
     pub(crate) registry: Registry,
     pub(crate) tokens: Tokens,
+    /// Texts for the OpenAPI documents.
+    pub(crate) descriptions: Descriptions,
     /// Longest request body, in bytes.
     pub(crate) max_body_bytes: usize,
     /// One for each watch that may still be opened.

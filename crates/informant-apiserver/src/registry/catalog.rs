@@ -4,8 +4,9 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use crate::crd_controller::is_established;
@@ -36,6 +37,8 @@ pub(crate) struct Catalog {
     by_path: HashMap<String, Arc<Served>>,
     resources: Vec<Arc<Resource>>,
     custom: BTreeMap<String, Custom>,
+    /// OpenAPI documents as they were last written, by group version. One for each at most.
+    documents: Mutex<BTreeMap<String, Bytes>>,
 }
 
 /// The resources of one CRD.
@@ -141,6 +144,17 @@ impl Catalog {
     /// Every resource in every version, core first, then the built-in groups, then those of CRDs.
     pub(crate) fn resources(&self) -> &[Arc<Resource>] {
         &self.resources
+    }
+
+    /// A document about this catalog: made when it's first asked for, `None` when `make` knows none.
+    pub(crate) fn document(&self, name: &str, make: impl FnOnce() -> Option<Bytes>) -> Option<Bytes> {
+        let known = self.documents.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if known.is_some() {
+            return known;
+        }
+        let made = make()?;
+        self.documents.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), made.clone());
+        Some(made)
     }
 
     /// Every served resource, once for each place where objects are stored.

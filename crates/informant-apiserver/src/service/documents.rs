@@ -1,10 +1,12 @@
 //! Everything that isn't an object: discovery, the version, health, the list of paths.
 
 use http::Method;
-use http::header::{ETAG, IF_NONE_MATCH, VARY};
+use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, LOCATION, VARY};
 use serde_json::{Value, json};
 
 use crate::discovery::{self, Form, Root};
+use crate::openapi;
+use crate::registry::Catalog;
 use crate::resource::Resource;
 use crate::service::answer::{Answer, ResponseBody};
 use crate::service::route::Route;
@@ -35,7 +37,9 @@ pub(crate) fn answer(shared: &Shared, caller: &Caller, route: &Route) -> Result<
         Route::Version => Ok(Answer::json(200, &version())),
         Route::Health { endpoint, check } => health(caller, endpoint, check.as_deref()),
         Route::Root => Ok(Answer::json(200, &paths(resources))),
-        Route::OpenApiIndex | Route::OpenApiDocument(..) | Route::Resource(_) => Err(Status::no_such_path()),
+        Route::OpenApiIndex => Ok(openapi_index(shared, caller, &catalog)),
+        Route::OpenApiDocument(group, version) => openapi_document(shared, caller, &catalog, group, version),
+        Route::Resource(_) => Err(Status::no_such_path()),
     }
 }
 
@@ -64,6 +68,33 @@ pub(super) fn tagged(caller: &Caller, content_type: &str, body: impl Into<bytes:
         Answer::new(200, content_type, ResponseBody::whole(body))
     };
     answer.header(ETAG, &tag)
+}
+
+fn openapi_index(shared: &Shared, caller: &Caller, catalog: &Catalog) -> Answer {
+    let index = || Some(openapi::index(catalog.resources(), &shared.descriptions).to_string().into());
+    tagged(caller, "application/json", catalog.document("", index).unwrap_or_default())
+}
+
+/// A group version's document. Under its hash it never changes; a wrong hash is sent on to the right one.
+fn openapi_document(
+    shared: &Shared,
+    caller: &Caller,
+    catalog: &Catalog,
+    group: &str,
+    version: &str,
+) -> Result<Answer, Status> {
+    let resources = catalog.resources();
+    let make = || openapi::document(resources, group, version, &shared.descriptions).map(|text| text.to_string().into());
+    let body = catalog.document(&format!("{group}/{version}"), make).ok_or_else(Status::no_such_path)?;
+    let hash = openapi::hash(resources, group, version, &shared.descriptions);
+    match caller.query.get("hash") {
+        Some(known) if known != hash => {
+            let place = format!("{}?hash={hash}", caller.path);
+            Ok(Answer::new(301, "text/plain; charset=utf-8", ResponseBody::empty()).header(LOCATION, &place))
+        }
+        Some(_) => Ok(tagged(caller, "application/json", body).header(CACHE_CONTROL, "public, immutable")),
+        None => Ok(tagged(caller, "application/json", body)),
+    }
 }
 
 fn version() -> Value {
