@@ -24,7 +24,8 @@ use informant_queue::{Admission, Options, RateLimits, WorkQueue};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::numbers::{Durations, Numbers, Outcome};
+pub(crate) use self::numbers::Numbers;
+use self::numbers::Outcome;
 pub use self::status::{ControllerPhase, ControllerStatus, LastError, QueueStatus, ReconcileCounts};
 use crate::{
     Action, ControllerError, Predicate, ReconcileError, Request,

@@ -6,7 +6,7 @@
 use std::{fmt, time::Duration};
 
 use informant_cache::InformerStatus;
-use informant_queue::Stats;
+use informant_queue::{Histogram, Stats};
 use prometheus_client::{
     encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet},
     metrics::MetricType,
@@ -36,8 +36,8 @@ pub(crate) fn encode(
 
 fn encode_reconciles(encoder: &mut DescriptorEncoder<'_>, controllers: &[ControllerSample]) -> fmt::Result {
     let label = |sample: &ControllerSample| [("controller", sample.name.clone())];
-    let mut totals =
-        encoder.encode_descriptor("controller_runtime_reconcile", "Reconciles by result", None, MetricType::Counter)?;
+    let help = "Reconciles by result";
+    let mut totals = encoder.encode_descriptor("controller_runtime_reconcile", help, None, MetricType::Counter)?;
     for sample in controllers {
         let counts = &sample.numbers.counts;
         for (result, value) in [
@@ -49,7 +49,7 @@ fn encode_reconciles(encoder: &mut DescriptorEncoder<'_>, controllers: &[Control
             counter(&mut totals, &[("controller", sample.name.as_str()), ("result", result)], value)?;
         }
     }
-    let counters: [(&str, &str, fn(&ControllerSample) -> u64); 4] = [
+    let rows: [Row<ControllerSample, u64>; 4] = [
         ("controller_runtime_reconcile_errors", "Reconciles that failed", |sample| sample.numbers.counts.error),
         ("controller_runtime_terminal_reconcile_errors", "Reconciles that failed for good", |sample| {
             sample.numbers.counts.terminal_errors
@@ -59,96 +59,69 @@ fn encode_reconciles(encoder: &mut DescriptorEncoder<'_>, controllers: &[Control
             sample.numbers.counts.timeouts
         }),
     ];
-    for (name, help, value) in counters {
-        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for sample in controllers {
-            counter(&mut metric, &label(sample), value(sample))?;
-        }
-    }
+    encode_rows(encoder, MetricType::Counter, &rows, controllers, label, counter)?;
     let name = "controller_runtime_reconcile_time_seconds";
     let mut times = encoder.encode_descriptor(name, "Time that reconciles took", None, MetricType::Histogram)?;
     for sample in controllers {
         let time = &sample.numbers.time;
         histogram(&mut times, &label(sample), time.sum, time.count(), time.buckets())?;
     }
-    let gauges: [(&str, &str, fn(&ControllerSample) -> usize); 2] = [
+    let rows: [Row<ControllerSample, f64>; 2] = [
         ("controller_runtime_max_concurrent_reconciles", "Keys that are reconciled at a time, at most", |sample| {
-            sample.workers
+            count(sample.workers)
         }),
-        ("controller_runtime_active_workers", "Keys that are reconciled now", |sample| sample.numbers.active()),
+        ("controller_runtime_active_workers", "Keys that are reconciled now", |sample| count(sample.numbers.active())),
     ];
-    for (name, help, value) in gauges {
-        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for sample in controllers {
-            gauge(&mut metric, &label(sample), count(value(sample)))?;
-        }
-    }
-    Ok(())
+    encode_rows(encoder, MetricType::Gauge, &rows, controllers, label, gauge)
 }
 
 fn encode_queues(encoder: &mut DescriptorEncoder<'_>, controllers: &[ControllerSample]) -> fmt::Result {
     let label = |sample: &ControllerSample| [("name", sample.name.clone()), ("controller", sample.name.clone())];
-    let gauges: [(&str, &str, fn(&Stats) -> f64); 3] = [
-        ("workqueue_depth", "Keys that are ready and not with a worker", |queue| count(queue.depth)),
-        ("workqueue_unfinished_work_seconds", "Running time of all keys with a worker, added up", |queue| {
-            queue.unfinished.as_secs_f64()
+    let rows: [Row<ControllerSample, f64>; 3] = [
+        ("workqueue_depth", "Keys that are ready and not with a worker", |sample| count(sample.queue.depth)),
+        ("workqueue_unfinished_work_seconds", "Running time of all keys with a worker, added up", |sample| {
+            sample.queue.unfinished.as_secs_f64()
         }),
         (
             "workqueue_longest_running_processor_seconds",
             "Running time of the key that is longest with a worker",
-            |queue| queue.longest_running.as_secs_f64(),
+            |sample| sample.queue.longest_running.as_secs_f64(),
         ),
     ];
-    for (name, help, value) in gauges {
-        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for sample in controllers {
-            gauge(&mut metric, &label(sample), value(&sample.queue))?;
-        }
-    }
-    let counters: [(&str, &str, fn(&Stats) -> u64); 2] = [
-        ("workqueue_adds", "Keys added, those left out that waited already", |queue| queue.adds),
-        ("workqueue_retries", "Keys added with a delay", |queue| queue.retries),
+    encode_rows(encoder, MetricType::Gauge, &rows, controllers, label, gauge)?;
+    let rows: [Row<ControllerSample, u64>; 2] = [
+        ("workqueue_adds", "Keys added, those left out that waited already", |sample| sample.queue.adds),
+        ("workqueue_retries", "Keys added with a delay", |sample| sample.queue.retries),
     ];
-    for (name, help, value) in counters {
-        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for sample in controllers {
-            counter(&mut metric, &label(sample), value(&sample.queue))?;
-        }
-    }
-    let histograms: [(&str, &str, fn(&Stats) -> &informant_queue::Histogram); 2] = [
-        ("workqueue_queue_duration_seconds", "Time that keys waited for a worker", |queue| &queue.queue_duration),
-        ("workqueue_work_duration_seconds", "Time that keys were with a worker", |queue| &queue.work_duration),
+    encode_rows(encoder, MetricType::Counter, &rows, controllers, label, counter)?;
+    let rows: [Row<ControllerSample, Histogram>; 2] = [
+        ("workqueue_queue_duration_seconds", "Time that keys waited for a worker", |sample| {
+            sample.queue.queue_duration.clone()
+        }),
+        ("workqueue_work_duration_seconds", "Time that keys were with a worker", |sample| {
+            sample.queue.work_duration.clone()
+        }),
     ];
-    for (name, help, value) in histograms {
-        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
-        for sample in controllers {
-            let times = value(&sample.queue);
-            histogram(&mut metric, &label(sample), times.sum(), times.count(), times.buckets())?;
-        }
-    }
-    Ok(())
+    encode_rows(encoder, MetricType::Histogram, &rows, controllers, label, |metric, labels, times| {
+        histogram(metric, labels, times.sum(), times.count(), times.buckets())
+    })
 }
 
 fn encode_informers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerStatus]) -> fmt::Result {
-    let gauges: [(&str, &str, fn(&InformerStatus) -> f64); 2] = [
+    let label = |informer: &InformerStatus| [("informer", informer.informer.clone())];
+    let rows: [Row<InformerStatus, f64>; 2] = [
         ("informer_synced", "1 if the cache was complete at least once", |informer| {
             f64::from(u8::from(informer.synced))
         }),
         ("informer_objects", "Objects in the cache", |informer| count(informer.objects)),
     ];
-    for (name, help, value) in gauges {
-        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for informer in informers {
-            gauge(&mut metric, &[("informer", informer.informer.as_str())], value(informer))?;
-        }
-    }
-    let name = "informer_state";
-    let mut states =
-        encoder.encode_descriptor(name, "1 for the state that the informer is in", None, MetricType::Gauge)?;
+    encode_rows(encoder, MetricType::Gauge, &rows, informers, label, gauge)?;
+    let help = "1 for the state that the informer is in";
+    let mut states = encoder.encode_descriptor("informer_state", help, None, MetricType::Gauge)?;
     for informer in informers {
         gauge(&mut states, &[("informer", informer.informer.as_str()), ("state", state(informer))], 1.0)?;
     }
-    let counters: [(&str, &str, fn(&InformerStatus) -> u64); 6] = [
+    let rows: [Row<InformerStatus, u64>; 6] = [
         ("informer_events", "Changes that were announced", |informer| informer.counters.events),
         ("informer_failures", "Requests that failed", |informer| informer.counters.failures),
         ("informer_watch_restarts", "Watches opened again without a new list", |informer| {
@@ -162,23 +135,34 @@ fn encode_informers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerSt
             informer.handlers.iter().map(|handler| handler.panics).sum()
         }),
     ];
-    for (name, help, value) in counters {
-        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for informer in informers {
-            counter(&mut metric, &[("informer", informer.informer.as_str())], value(informer))?;
-        }
-    }
-    let name = "informer_relists";
-    let mut relists = encoder.encode_descriptor(
-        name,
-        "Times that the present state was taken in again",
-        None,
-        MetricType::Counter,
-    )?;
+    encode_rows(encoder, MetricType::Counter, &rows, informers, label, counter)?;
+    let help = "Times that the present state was taken in again";
+    let mut relists = encoder.encode_descriptor("informer_relists", help, None, MetricType::Counter)?;
     for informer in informers {
         for (reason, times) in &informer.counters.relists {
             let reason = serde_name(reason);
             counter(&mut relists, &[("informer", informer.informer.as_str()), ("reason", &reason)], *times)?;
+        }
+    }
+    Ok(())
+}
+
+/// A metric: its name (a counter's without `_total`, which the encoder adds), its help text, and its value of one sample.
+type Row<S, V> = (&'static str, &'static str, fn(&S) -> V);
+
+/// Writes metrics that have one value for each sample.
+fn encode_rows<S, V, L: EncodeLabelSet>(
+    encoder: &mut DescriptorEncoder<'_>,
+    metric_type: MetricType,
+    rows: &[Row<S, V>],
+    samples: &[S],
+    label: impl Fn(&S) -> L,
+    write: impl Fn(&mut MetricEncoder<'_>, &L, V) -> fmt::Result,
+) -> fmt::Result {
+    for (name, help, value) in rows {
+        let mut metric = encoder.encode_descriptor(name, help, None, metric_type)?;
+        for sample in samples {
+            write(&mut metric, &label(sample), value(sample))?;
         }
     }
     Ok(())

@@ -11,8 +11,10 @@ use informant_cache::{Event, Metadata};
 ///
 /// The `…_changed` predicates look at updates only: an add or a delete passes always.
 pub struct Predicate<K> {
-    test: Arc<dyn Fn(&Event<K>) -> bool + Send + Sync>,
+    test: Test<K>,
 }
+
+type Test<K> = Arc<dyn Fn(&Event<K>) -> bool + Send + Sync>;
 
 impl<K: 'static> Predicate<K> {
     /// Passes the events for which `test` is true. A panic in it is the handler's: caught, counted, and the event is skipped.

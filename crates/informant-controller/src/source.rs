@@ -15,8 +15,11 @@ pub(crate) type Mapping<W> = Arc<dyn Fn(&Event<W>) -> Vec<ObjectKey> + Send + Sy
 
 /// A source whose object type doesn't matter.
 pub(crate) struct Source {
-    attach: Box<dyn FnOnce(&InformerFactory, &str, &WorkQueue<ObjectKey>) -> Attached + Send>,
+    attach: Attach,
 }
+
+/// Adds the handler, given the factory, the controller's name and its queue.
+type Attach = Box<dyn FnOnce(&InformerFactory, &str, &WorkQueue<ObjectKey>) -> Attached + Send>;
 
 /// A source that feeds the queue until it's dropped.
 pub(crate) struct Attached {

@@ -144,3 +144,6 @@ impl Drop for Running<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

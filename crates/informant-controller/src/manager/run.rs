@@ -177,7 +177,10 @@ impl Stages {
         let end = async {
             match grace {
                 Some(grace) => timeout(grace, self.stop()).await.map_err(|_| grace),
-                None => Ok(self.stop().await),
+                None => {
+                    self.stop().await;
+                    Ok(())
+                }
             }
         };
         let stopped = tokio::select! {
