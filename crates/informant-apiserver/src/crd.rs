@@ -135,9 +135,9 @@ impl CrdSpec {
         self.scope == "Namespaced"
     }
 
-    /// Names of the versions that are stored; exactly one in a valid CRD.
-    fn storage_versions(&self) -> impl Iterator<Item = &str> {
-        self.versions.iter().filter(|version| version.storage).map(|version| version.name.as_str())
+    /// The versions that are stored; exactly one in a valid CRD.
+    fn storage_versions(&self) -> impl Iterator<Item = &Version> {
+        self.versions.iter().filter(|version| version.storage)
     }
 }
 
@@ -176,9 +176,9 @@ pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>) {
     let mut status = old.and_then(|old| old.get("status")).cloned().unwrap_or_else(
         || json!({"conditions": [], "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": []}),
     );
-    let storage: Vec<String> =
-        CrdSpec::parse(crd).map(|spec| spec.storage_versions().map(str::to_owned).collect()).unwrap_or_default();
-    add_stored_versions(&mut status, &storage);
+    if let Some(storage) = CrdSpec::parse(crd).ok().as_ref().and_then(|spec| spec.storage_versions().next()) {
+        add_stored_version(&mut status, &storage.name);
+    }
     if let Some(root) = crd.as_object_mut() {
         root.insert("status".to_owned(), status);
     }
@@ -202,18 +202,14 @@ fn apply_defaults(crd: &mut Value) {
     }
 }
 
-fn add_stored_versions(status: &mut Value, storage: &[String]) {
+fn add_stored_version(status: &mut Value, version: &str) {
     let Some(status) = status.as_object_mut() else { return };
     let stored = status.entry("storedVersions").or_insert_with(|| json!([]));
     if !stored.is_array() {
         *stored = json!([]);
     }
-    if let Some(stored) = stored.as_array_mut() {
-        for version in storage {
-            if !stored.iter().any(|present| present == version) {
-                stored.push(Value::from(version.as_str()));
-            }
-        }
+    if let Some(stored) = stored.as_array_mut().filter(|stored| !stored.iter().any(|present| present == version)) {
+        stored.push(Value::from(version));
     }
 }
 
@@ -353,5 +349,7 @@ impl Column {
     }
 }
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod tests;

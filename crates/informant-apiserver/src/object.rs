@@ -76,3 +76,21 @@ pub fn set_meta(object: &mut Value, field: &str, value: Value) {
 pub fn remove_meta(object: &mut Value, field: &str) -> Option<Value> {
     meta_mut(object)?.remove(field)
 }
+
+/// Writes fractions that are integers (`1.0`) as integers, at every depth, as the real server stores custom objects.
+pub fn normalize_numbers(value: &mut Value) {
+    /// Integers up to here are exact as fractions too.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(normalize_numbers),
+        Value::Array(items) => items.iter_mut().for_each(normalize_numbers),
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < EXACT);
+            #[allow(clippy::cast_possible_truncation, reason = "an integer within 2^53 is exact in both")]
+            if let Some(whole) = whole {
+                *value = Value::from(whole as i64);
+            }
+        }
+        _ => {}
+    }
+}

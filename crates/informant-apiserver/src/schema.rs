@@ -5,10 +5,14 @@
 //! defaulting, validation, strategic merge, server-side apply, strict field checks) walks views only.
 
 pub(crate) mod default;
+#[cfg(test)]
+mod laws;
 pub(crate) mod object_meta;
 pub(crate) mod path;
 pub(crate) mod pattern;
 pub(crate) mod prune;
+#[cfg(test)]
+mod recorded;
 pub(crate) mod structural;
 pub(crate) mod validate;
 

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::schema::path::FieldPath;
-use crate::schema::{AdditionalProperties, Definitions, Schema, SchemaView, prune, validate};
+use crate::schema::{Definitions, Schema, SchemaView, prune, validate};
 use crate::status::Cause;
 
-/// Every default in `schema` that the schema refuses.
+/// Every default in `schema` that the schema refuses. The values of maps aren't looked into, nor are they upstream.
 pub(crate) fn validate(schema: &Schema, path: &FieldPath<'_>) -> Vec<Cause> {
     let mut causes = Vec::new();
     node(schema, path, true, &mut causes);
@@ -24,9 +24,6 @@ fn node(schema: &Schema, path: &FieldPath<'_>, root: bool, causes: &mut Vec<Caus
             node(property, &properties.key(name), false, causes);
         }
     }
-    if let Some(AdditionalProperties::Schema(values)) = schema.additional_properties.as_deref() {
-        node(values, &path.field("additionalProperties"), false, causes);
-    }
     if let Some(items) = &schema.items {
         node(items, &path.field("items"), false, causes);
     }
@@ -39,5 +36,5 @@ fn default_value(value: &Value, schema: &Schema, path: &FieldPath<'_>) -> Vec<Ca
         return vec![Cause::invalid(path, value, "must not have unknown fields")];
     }
     // Defaults within don't count: each one is valid by itself.
-    validate::validate_at(value, None, view, path)
+    validate::validate_default(value, view, path)
 }

@@ -344,16 +344,19 @@ fn stored_versions(crd: &Value, spec: &CrdSpec) -> Vec<Cause> {
     if stored.is_empty() {
         return vec![Cause::invalid(path, &Value::Null, "must have at least one stored version")];
     }
+    let unstored = spec.storage_versions().filter(|version| !stored.contains(&version.name.as_str()));
+    let unstored = unstored
+        .map(|version| Cause::invalid(path, &json!(stored), format!("must have the storage version {}", version.name)));
     let gone = |name: &str| !spec.versions.iter().any(|version| version.name == name);
     let lost = stored.iter().enumerate().filter(|(_, name)| gone(name));
-    lost.map(|(index, name)| {
+    let lost = lost.map(|(index, name)| {
         let why = format!(
             "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until \
              a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
         );
         Cause::invalid(format!("{path}[{index}]"), &json!(name), why)
-    })
-    .collect()
+    });
+    unstored.chain(lost).collect()
 }
 
 /// Groups of the Kubernetes project itself need a word of approval.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{Description, Descriptions, group_version_kind};
+use crate::object;
 use crate::resource::Resource;
 use crate::schema::Definitions;
 
@@ -157,7 +158,7 @@ fn publish(node: &mut Value) {
             ("properties", Value::Object(properties)) => properties.values_mut().for_each(publish),
             ("items" | "additionalProperties" | "not", value) => publish(value),
             ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => branches.iter_mut().for_each(publish),
-            ("minimum" | "maximum" | "multipleOf", value) => *value = plain_number(value),
+            ("minimum" | "maximum" | "multipleOf", value) => object::normalize_numbers(value),
             _ => {}
         }
     }
@@ -187,16 +188,6 @@ fn with_identity(required: Option<&Value>) -> Value {
         }
     }
     Value::Array(names)
-}
-
-/// `1`, not `1.0`.
-fn plain_number(value: &Value) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    match value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < EXACT) {
-        #[allow(clippy::cast_possible_truncation, reason = "an integer within 2^53 is exact in both")]
-        Some(number) => json!(number as i64),
-        None => value.clone(),
-    }
 }
 
 /// Names of the definitions that can be reached from `roots`.

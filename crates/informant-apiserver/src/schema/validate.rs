@@ -1,13 +1,13 @@
 //! Validation of a custom object by its schema: every error at once, in the words of the real server.
 //!
-//! An update is ratcheted: where a value is equal to its counterpart in the old object, it isn't looked at, so that an
-//! object which a stricter schema would refuse can still be changed elsewhere. Counterparts are found by field name and,
-//! in lists of type `map`, by the key fields; items of other lists have none.
+//! An update is ratcheted: where a value hasn't changed, it isn't looked at, so that an object which a stricter schema would
+//! refuse can still be changed elsewhere (see `ratchet`).
 
 pub(crate) mod embedded;
 pub(crate) mod format;
 pub(crate) mod list_type;
 mod number;
+mod ratchet;
 
 use serde_json::{Map, Value};
 
@@ -17,54 +17,58 @@ use crate::status::Cause;
 
 /// Every way in which `new` breaks `schema`; empty when it is valid. `old` is the stored object on an update.
 pub(crate) fn validate(new: &Value, old: Option<&Value>, schema: SchemaView<'_>) -> Vec<Cause> {
-    validate_at(new, old, schema, &FieldPath::ROOT)
+    let mut causes = validate_values(new, old, schema, &FieldPath::ROOT);
+    causes.extend(embedded::validate(new, schema, &FieldPath::ROOT));
+    let lists = list_type::validate(new, schema, &FieldPath::ROOT);
+    // An object that had duplicates before may keep them, and may even get more.
+    if !lists.is_empty() && old.is_none_or(|old| list_type::validate(old, schema, &FieldPath::ROOT).is_empty()) {
+        causes.extend(lists);
+    }
+    causes
 }
 
-/// The same for a value at a place (a default within a CRD, for example).
-pub(crate) fn validate_at(
-    new: &Value,
-    old: Option<&Value>,
-    schema: SchemaView<'_>,
-    path: &FieldPath<'_>,
-) -> Vec<Cause> {
-    let mut validator = Validator { causes: Vec::new(), structural: true };
+/// The same for a default at its place in a CRD. Duplicates in its lists are of no matter there.
+pub(crate) fn validate_default(value: &Value, schema: SchemaView<'_>, path: &FieldPath<'_>) -> Vec<Cause> {
+    let mut causes = validate_values(value, None, schema, path);
+    causes.extend(embedded::validate(value, schema, path));
+    causes
+}
+
+fn validate_values(new: &Value, old: Option<&Value>, schema: SchemaView<'_>, path: &FieldPath<'_>) -> Vec<Cause> {
+    let mut validator = Validator::default();
     validator.value(new, old, schema, path);
     validator.causes
 }
 
+#[derive(Default)]
 struct Validator {
     causes: Vec<Cause>,
-    /// Whether the walk is on the structure itself, not inside a branch of `anyOf` and its kin.
-    structural: bool,
+    /// How many values were looked at: of branches that all fail, the one that looked furthest is told about.
+    visited: usize,
 }
 
 // === impl Validator ===
 
 impl Validator {
     fn value(&mut self, new: &Value, old: Option<&Value>, schema: SchemaView<'_>, path: &FieldPath<'_>) {
-        if old == Some(new) {
+        self.visited += 1;
+        if old.is_some_and(|old| ratchet::is_unchanged(new, old, schema)) {
             return;
         }
         let node = schema.node();
-        if !self.has_right_type(new, schema, path) {
-            self.enumeration(new, node, path);
-            return;
-        }
-        if new.is_null() {
-            return;
-        }
-        self.junctors(new, old, schema, path);
-        match new {
-            Value::String(text) => self.string(text, node, path),
-            Value::Number(number) => self.causes.extend(number::validate(number, node, path)),
-            Value::Array(items) => self.array(items, old.and_then(Value::as_array), schema, path),
-            Value::Object(fields) => self.object(fields, old.and_then(Value::as_object), schema, path),
-            Value::Null | Value::Bool(_) => {}
+        if self.has_right_type(new, schema, path) && !new.is_null() {
+            self.junctors(new, old, schema, path);
+            match new {
+                Value::String(text) => self.string(text, node, path),
+                Value::Number(number) => self.causes.extend(number::validate(number, node, path)),
+                Value::Array(items) => self.array(items, old.and_then(Value::as_array), schema, path),
+                Value::Object(fields) => self.object(fields, old.and_then(Value::as_object), schema, path),
+                Value::Null | Value::Bool(_) => {}
+            }
+        } else if let Value::Number(number) = new {
+            self.causes.extend(number::range_of_format(number, &node.format, path));
         }
         self.enumeration(new, node, path);
-        if self.structural && node.embedded_resource {
-            self.causes.extend(embedded::validate(new, path));
-        }
     }
 
     fn has_right_type(&mut self, new: &Value, schema: SchemaView<'_>, path: &FieldPath<'_>) -> bool {
@@ -126,12 +130,9 @@ impl Validator {
             let why = format!("{path} in body shouldn't contain duplicates");
             self.causes.push(Cause::duplicate(path, &Value::from(why)));
         }
-        if self.structural {
-            self.causes.extend(list_type::validate(new, schema, path));
-        }
         let Some(item_schema) = schema.items() else { return };
         for (index, item) in new.iter().enumerate() {
-            let counterpart = old.and_then(|old| list_type::counterpart(item, old, schema.list_type()));
+            let counterpart = old.and_then(|old| ratchet::counterpart(item, old, schema.list_type()));
             self.value(item, counterpart, item_schema, &path.index(index));
         }
     }
@@ -167,8 +168,11 @@ impl Validator {
     }
 
     fn enumeration(&mut self, new: &Value, node: &Schema, path: &FieldPath<'_>) {
-        if !node.enumeration.is_empty() && !node.enumeration.iter().any(|allowed| number::equal(allowed, new)) {
-            self.causes.push(Cause::not_supported(path, new, &node.enumeration));
+        // Null is no value of an enum, even of one that lists it.
+        let listed = !new.is_null() && node.enumeration.iter().any(|allowed| number::equal(allowed, new));
+        if !node.enumeration.is_empty() && !listed {
+            let shown: Vec<Value> = node.enumeration.iter().map(as_text).collect();
+            self.causes.push(Cause::not_supported(path, new, &shown));
         }
     }
 
@@ -176,9 +180,9 @@ impl Validator {
     fn junctors(&mut self, new: &Value, old: Option<&Value>, schema: SchemaView<'_>, path: &FieldPath<'_>) {
         let node = schema.node();
         let branch = |branch: &Schema| {
-            let mut inner = Validator { causes: Vec::new(), structural: false };
+            let mut inner = Validator::default();
             inner.value(new, old, schema.at(branch), path);
-            inner.causes
+            inner
         };
         let mut say = |why: String, causes: Vec<Cause>| {
             // The real server gives these no field of their own.
@@ -186,17 +190,17 @@ impl Validator {
             self.causes.extend(causes);
         };
         if !node.any_of.is_empty() {
-            let failures: Vec<Vec<Cause>> = node.any_of.iter().map(branch).collect();
-            if failures.iter().all(|causes| !causes.is_empty()) {
-                say(format!("\"{path}\" must validate at least one schema (anyOf)"), best_of(failures));
+            let tried: Vec<Validator> = node.any_of.iter().map(branch).collect();
+            if tried.iter().all(|branch| !branch.causes.is_empty()) {
+                say(format!("\"{path}\" must validate at least one schema (anyOf)"), furthest(tried));
             }
         }
         if !node.one_of.is_empty() {
-            let failures: Vec<Vec<Cause>> = node.one_of.iter().map(branch).collect();
-            let valid = failures.iter().filter(|causes| causes.is_empty()).count();
+            let tried: Vec<Validator> = node.one_of.iter().map(branch).collect();
+            let valid = tried.iter().filter(|branch| branch.causes.is_empty()).count();
             if valid == 0 {
                 let why = format!("\"{path}\" must validate one and only one schema (oneOf). Found none valid");
-                say(why, best_of(failures));
+                say(why, furthest(tried));
             } else if valid > 1 {
                 let why = format!(
                     "\"{path}\" must validate one and only one schema (oneOf). Found {valid} valid alternatives"
@@ -205,23 +209,29 @@ impl Validator {
             }
         }
         if !node.all_of.is_empty() {
-            let failures: Vec<Vec<Cause>> = node.all_of.iter().map(branch).collect();
-            let valid = failures.iter().filter(|causes| causes.is_empty()).count();
-            if valid < failures.len() {
+            let tried: Vec<Validator> = node.all_of.iter().map(branch).collect();
+            let valid = tried.iter().filter(|branch| branch.causes.is_empty()).count();
+            if valid < tried.len() {
                 let none = if valid == 0 { ". None validated" } else { "" };
                 let why = format!("\"{path}\" must validate all the schemas (allOf){none}");
-                say(why, failures.into_iter().flatten().collect());
+                say(why, tried.into_iter().flat_map(|branch| branch.causes).collect());
             }
         }
-        if node.not.as_deref().is_some_and(|not| branch(not).is_empty()) {
+        if node.not.as_deref().is_some_and(|not| branch(not).causes.is_empty()) {
             say(format!("\"{path}\" must not validate the schema (not)"), Vec::new());
         }
     }
 }
 
-/// The failures of the branch that came closest: the one with the fewest.
-fn best_of(failures: Vec<Vec<Cause>>) -> Vec<Cause> {
-    failures.into_iter().min_by_key(Vec::len).unwrap_or_default()
+/// The failures of the branch that looked at most values; of equals the first.
+fn furthest(tried: Vec<Validator>) -> Vec<Cause> {
+    let most = tried.iter().map(|branch| branch.visited).max();
+    tried.into_iter().find(|branch| Some(branch.visited) == most).map(|branch| branch.causes).unwrap_or_default()
+}
+
+/// How messages list the values of an enum: as strings, whatever they are.
+fn as_text(value: &Value) -> Value {
+    if value.is_string() { value.clone() } else { Value::from(value.to_string()) }
 }
 
 /// The JSON type's name; a number without a fraction is an integer.
@@ -274,7 +284,7 @@ mod tests {
             &["spec.x: Invalid value: \"null\": spec.x in body must be of type string: \"null\""],
         );
         check(json!({"type": "string", "nullable": true}), Value::Null, &[]);
-        for (value, actual) in [(json!(1.5), "float64"), (json!(true), ""), (json!({}), "")] {
+        for (value, actual) in [(json!(true), ""), (json!({}), "")] {
             let expected =
                 format!("spec.x: Invalid value: \"{actual}\": spec.x in body must be of type int32: \"{actual}\"");
             check(json!({"type": "integer", "format": "int32"}), value, &[&expected]);

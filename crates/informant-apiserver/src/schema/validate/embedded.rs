@@ -3,12 +3,42 @@
 use serde_json::Value;
 
 use crate::name_rules;
-use crate::schema::object_meta;
 use crate::schema::path::FieldPath;
+use crate::schema::{SchemaView, object_meta};
 use crate::status::Cause;
 
-/// Every way in which an embedded object's identity is wrong.
-pub(crate) fn validate(object: &Value, path: &FieldPath<'_>) -> Vec<Cause> {
+/// Every way in which the identity of an object within `value` is wrong.
+pub(crate) fn validate(value: &Value, schema: SchemaView<'_>, path: &FieldPath<'_>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    walk(value, schema, path, &mut causes);
+    causes
+}
+
+fn walk(value: &Value, schema: SchemaView<'_>, path: &FieldPath<'_>, causes: &mut Vec<Cause>) {
+    match value {
+        Value::Object(fields) => {
+            if schema.node().embedded_resource {
+                causes.extend(identity(value, path));
+            }
+            for (name, value) in fields {
+                if let Some(property) = schema.property(name) {
+                    walk(value, property, &path.field(name), causes);
+                } else if let Some(map_value) = schema.map_value() {
+                    walk(value, map_value, &path.key(name), causes);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(schema) = schema.items() else { return };
+            for (index, item) in items.iter().enumerate() {
+                walk(item, schema, &path.index(index), causes);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn identity(object: &Value, path: &FieldPath<'_>) -> Vec<Cause> {
     let mut causes = Vec::new();
     for name in ["apiVersion", "kind"] {
         let path = path.field(name);
@@ -48,6 +78,11 @@ fn validate_metadata(metadata: &Value, path: &FieldPath<'_>) -> Vec<Cause> {
         if let Some(why) = name_rules::path_segment(name) {
             causes.push(Cause::invalid(&path.field("name"), &Value::from(name), why));
         }
+    }
+    if let Some(namespace) = metadata.get("namespace").and_then(Value::as_str).filter(|name| !name.is_empty())
+        && let Some(why) = name_rules::dns1123_label(namespace)
+    {
+        causes.push(Cause::invalid(&path.field("namespace"), &Value::from(namespace), why));
     }
     causes.extend(name_rules::labels(metadata.get("labels"), path));
     causes.extend(name_rules::annotations(metadata.get("annotations"), path));

@@ -220,7 +220,6 @@ fn is_cidr(text: &str) -> bool {
     };
     !bits.is_empty()
         && bits.bytes().all(|byte| byte.is_ascii_digit())
-        && (bits == "0" || !bits.starts_with('0'))
         && bits.parse::<u32>().is_ok_and(|bits| bits <= limit)
 }
 
@@ -247,7 +246,13 @@ fn is_uuid(text: &str, version: Option<char>) -> bool {
     compact.len() == 32
         && dashes <= DASHES.len()
         && all_hex(&compact)
-        && version.is_none_or(|version| compact.chars().nth(12) == Some(version))
+        && version.is_none_or(|version| has_version(&compact, version))
+}
+
+/// The version is the 13th digit; from 4 on, the 17th says that the layout is the usual one.
+fn has_version(digits: &str, version: char) -> bool {
+    let digit = |index: usize| digits.chars().nth(index).map(|digit| digit.to_ascii_lowercase());
+    digit(12) == Some(version) && (version == '3' || matches!(digit(16), Some('8' | '9' | 'a' | 'b')))
 }
 
 fn is_uri(text: &str) -> bool {
@@ -322,7 +327,7 @@ mod tests {
             ),
             ("ipv4", &["10.0.0.1", "01.2.3.4"], &["10.0.0", "10.0.0.256", "::1"]),
             ("ipv6", &["::1", "fe80::1"], &["10.0.0.1", "xyz"]),
-            ("cidr", &["10.0.0.0/8", "::/0"], &["10.0.0.0", "10.0.0.0/33", "10.0.0.0/08"]),
+            ("cidr", &["10.0.0.0/8", "::/0"], &["10.0.0.0", "10.0.0.0/33"]),
             ("mac", &["00:11:22:33:44:55", "0011.2233.4455"], &["00:11:22:33:44", "zz:11:22:33:44:55"]),
             (
                 "uuid",

@@ -1,19 +1,54 @@
 //! Lists of type `set` and `map`: their items are unique, and an item of a `map` is known by its key fields.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::ratchet::key_fields;
 use crate::schema::path::FieldPath;
 use crate::schema::{ListType, SchemaView};
 use crate::status::Cause;
 
-/// One `Duplicate value` for each value that occurs more than once, at its second place.
-pub(crate) fn validate(items: &[Value], schema: SchemaView<'_>, path: &FieldPath<'_>) -> Vec<Cause> {
-    let mut seen: Vec<(Value, bool)> = Vec::with_capacity(items.len());
+/// One `Duplicate value` for each value that occurs more than once in a list of an object, at its second place.
+pub(crate) fn validate(value: &Value, schema: SchemaView<'_>, path: &FieldPath<'_>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    walk(value, schema, path, &mut causes);
+    causes
+}
+
+fn walk(value: &Value, schema: SchemaView<'_>, path: &FieldPath<'_>, causes: &mut Vec<Cause>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if let Some(property) = schema.property(name) {
+                    walk(value, property, &path.field(name), causes);
+                } else if let Some(map_value) = schema.map_value() {
+                    walk(value, map_value, &path.key(name), causes);
+                }
+            }
+        }
+        Value::Array(items) => {
+            causes.extend(duplicates(items, schema.list_type(), path));
+            let Some(schema) = schema.items() else { return };
+            for (index, item) in items.iter().enumerate() {
+                walk(item, schema, &path.index(index), causes);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn duplicates(items: &[Value], list_type: ListType<'_>, path: &FieldPath<'_>) -> Vec<Cause> {
+    let mut seen: Vec<(Value, bool)> = Vec::new();
     let mut causes = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let identity = match schema.list_type() {
+        let identity = match list_type {
             ListType::Atomic => return causes,
             ListType::Set => item.clone(),
+            ListType::Map(_) if item.is_null() => continue,
+            ListType::Map(_) if !item.is_object() => {
+                let why = "must be an object for an array of list-type map";
+                causes.push(Cause::invalid(&path.index(index), item, why));
+                continue;
+            }
             ListType::Map(keys) => key_fields(item, keys),
         };
         match seen.iter_mut().find(|(earlier, _)| *earlier == identity) {
@@ -26,17 +61,4 @@ pub(crate) fn validate(items: &[Value], schema: SchemaView<'_>, path: &FieldPath
         }
     }
     causes
-}
-
-/// The item of the old list that stands for the same thing; only lists of type `map` tell.
-pub(crate) fn counterpart<'a>(item: &Value, old: &'a [Value], list_type: ListType<'_>) -> Option<&'a Value> {
-    let ListType::Map(keys) = list_type else { return None };
-    let identity = key_fields(item, keys);
-    old.iter().find(|candidate| key_fields(candidate, keys) == identity)
-}
-
-fn key_fields(item: &Value, keys: &[String]) -> Value {
-    let fields: Map<String, Value> =
-        keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone()))).collect();
-    Value::Object(fields)
 }

@@ -32,15 +32,18 @@ pub(crate) fn validate(number: &Number, node: &Schema, path: &FieldPath<'_>) -> 
     causes
 }
 
-/// `int32` and `int64` are ranges as well.
-fn range_of_format(number: &Number, format: &str, path: &FieldPath<'_>) -> Option<Cause> {
-    let fits = match format {
-        "int32" => number.as_i64().is_some_and(|value| i32::try_from(value).is_ok()) || is_whole(number, 31),
-        "int64" => number.is_i64() || is_whole(number, 63),
-        _ => true,
+/// `int32`, `int64` and `float` are ranges as well.
+pub(crate) fn range_of_format(number: &Number, format: &str, path: &FieldPath<'_>) -> Option<Cause> {
+    let (fits, type_name) = match format {
+        "int32" => {
+            (number.as_i64().is_some_and(|value| i32::try_from(value).is_ok()) || is_whole(number, 31), "integer")
+        }
+        "int64" => (number.is_i64() || is_whole(number, 53), "integer"),
+        "float" => (number.as_f64().is_some_and(|value| value.abs() <= f64::from(f32::MAX)), "number"),
+        _ => return None,
     };
-    let why = || format!("Invalid value: \"\": Checked value must be of type integer with format {format} in {path}");
-    (!fits).then(|| Cause::new("FieldValueInvalid", why(), "<nil>"))
+    let why = format!("Invalid value: \"\": Checked value must be of type {type_name} with format {format} in {path}");
+    (!fits).then(|| Cause::new("FieldValueInvalid", why, "<nil>"))
 }
 
 /// Whether a number that was written as a fraction is an integer within so many bits.
@@ -48,9 +51,9 @@ fn is_whole(number: &Number, bits: i32) -> bool {
     number.is_f64() && number.as_f64().is_some_and(|value| value.fract() == 0.0 && value.abs() < 2f64.powi(bits))
 }
 
-/// Whether a number has no fraction: `1` and `1.0` do not.
+/// Whether a number is an integer that 64 bits hold, or a fraction such as `1.0` that is one exactly.
 pub(crate) fn is_integer(number: &Number) -> bool {
-    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|value| value.fract() == 0.0)
+    number.is_i64() || is_whole(number, 53)
 }
 
 /// Equality of JSON values in which `1` and `1.0` are the same.
