@@ -12,6 +12,7 @@ mod remove;
 use serde_json::{Map, Value};
 
 use self::conflict::Conflict;
+use crate::builtin::omit_empty;
 use crate::field_set::FieldSet;
 use crate::field_set::compare::{compare, same};
 use crate::field_set::object::{field_set, with_named_parents};
@@ -84,6 +85,9 @@ pub(crate) fn apply(
         Refusal::Other(status) => status,
     })?;
     last_applied::refresh(&mut object, config, writer);
+    if schema.has_definitions() {
+        omit_empty::apply(&mut object, schema);
+    }
     managed.write(&mut object);
     Ok(object)
 }
@@ -139,5 +143,9 @@ fn give_up(place: Place<'_>, merged: Value, last: &FieldSet, owned_now: &FieldSe
 
     let without_last = remove::remove(place, &merged, &last);
     let without_unowned = remove::remove(place, &merged, &all.difference(&left(&without_last).union(&owned)));
-    remove::remove(place, &merged, &all.difference(&left(&without_unowned)).intersection(&last))
+    let given_up = all.difference(&left(&without_unowned)).intersection(&last).difference(&owned);
+    remove::remove(place, &merged, &given_up)
 }
+
+#[cfg(test)]
+mod tests;

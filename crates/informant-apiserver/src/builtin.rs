@@ -6,6 +6,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod defaults;
+pub(crate) mod omit_empty;
 mod rules;
 mod schemas;
 pub(crate) mod validate;

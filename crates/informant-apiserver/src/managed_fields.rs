@@ -220,3 +220,6 @@ fn is_reset(entries: &Value) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

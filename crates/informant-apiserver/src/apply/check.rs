@@ -22,16 +22,20 @@ pub(super) fn check(place: Place<'_>, config: &Value) -> Result<(), Status> {
     let text = |field: &str| config.get(field).and_then(Value::as_str).unwrap_or("");
     let (namespace, name) = (object::namespace(config), object::name(config));
     let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let core = if api_version.contains('/') { "" } else { "/" };
     Err(Status::internal(format!(
-        "failed to create typed patch object ({namespace}/{name}; {api_version}, Kind={kind}): {faults}"
+        "failed to create typed patch object ({namespace}/{name}; {core}{api_version}, Kind={kind}): {faults}"
     )))
 }
 
 fn visit(place: Place<'_>, value: &Value, path: &mut String, faults: &mut Vec<String>) {
     let expected = match (place.type_name(), value) {
-        (_, Value::Null) | ("object", Value::Object(_)) | ("array", Value::Array(_)) => None,
-        ("object", _) => Some("map"),
-        ("array", _) => Some("list"),
+        (_, Value::Null) => None,
+        ("object", value) => (!value.is_object()).then_some("map"),
+        ("array", value) => (!value.is_array()).then_some("list"),
+        ("string", value) if place.is_plain_text() => (!value.is_string()).then_some("string"),
+        ("integer" | "number", value) => (!value.is_number()).then_some("numeric (int or float)"),
+        ("boolean", value) => (!value.is_boolean()).then_some("boolean"),
         _ => None,
     };
     if let Some(expected) = expected {

@@ -8,37 +8,32 @@ use crate::field_set::PathElement;
 use crate::field_set::place::{Place, Shape};
 use crate::status::Status;
 
-/// `live` with `config` merged into it: objects by field, lists by item, everything else replaced.
+/// `live` with `config` merged into it: objects by field, lists by item, everything else replaced. Null is a value like
+/// others: what it means is for the kind to say.
 pub(super) fn merge(place: Place<'_>, live: &Value, config: &Value) -> Result<Value, Status> {
-    let merged = merge_value(place, live, config).map_err(Status::internal)?;
-    Ok(merged.unwrap_or_else(|| Value::Object(Map::new())))
+    merge_value(place, live, config).map_err(Status::internal)
 }
 
-/// `None` when there is nothing at this place any more: a null where null is no value.
-fn merge_value(place: Place<'_>, live: &Value, config: &Value) -> Result<Option<Value>, String> {
+fn merge_value(place: Place<'_>, live: &Value, config: &Value) -> Result<Value, String> {
     match (place.shape(live), place.shape(config)) {
-        (Shape::Object(live), Shape::Object(config)) => merge_objects(place, live, config).map(Some),
-        (Shape::List(live), Shape::List(config)) => merge_lists(place, live, config).map(Some),
+        (Shape::Object(live), Shape::Object(config)) => merge_objects(place, live, config),
+        (Shape::List(live), Shape::List(config)) => merge_lists(place, live, config),
         // Something that is empty takes nothing away from an object or a list that is merged.
         (Shape::Object(_) | Shape::List(_), Shape::Empty) if config.is_null() || same_kind(live, config) => {
-            Ok(Some(live.clone()))
+            Ok(live.clone())
         }
-        _ => Ok(settled(place, config)),
+        _ => Ok(config.clone()),
     }
 }
 
 fn merge_objects(place: Place<'_>, live: &Map<String, Value>, config: &Map<String, Value>) -> Result<Value, String> {
     let mut merged = live.clone();
     for (name, wanted) in config {
-        let field = place.field(name);
         let value = match live.get(name) {
-            Some(live) => merge_value(field, live, wanted)?,
-            None => settled(field, wanted),
+            Some(live) => merge_value(place.field(name), live, wanted)?,
+            None => wanted.clone(),
         };
-        match value {
-            Some(value) => merged.insert(name.clone(), value),
-            None => merged.remove(name),
-        };
+        merged.insert(name.clone(), value);
     }
     Ok(Value::Object(merged))
 }
@@ -56,7 +51,7 @@ fn merge_lists(place: Place<'_>, live: &[Value], config: &[Value]) -> Result<Val
     }
     let merged_item = |element: &PathElement, item: &Value| match present.get(element).copied().flatten() {
         Some(live) => merge_value(place.item(), live, item),
-        None => Ok(settled(place.item(), item)),
+        None => Ok(item.clone()),
     };
     let shared = config.iter().map(|(element, _)| element).filter(|element| present.contains_key(*element));
     let mut next_shared = shared.peekable();
@@ -80,7 +75,7 @@ fn merge_lists(place: Place<'_>, live: &[Value], config: &[Value]) -> Result<Val
                 if at.is_some_and(|(element, _)| element == next || taken.contains(element)) {
                     old += 1;
                 }
-                merged.extend(merged_item(next, item)?);
+                merged.push(merged_item(next, item)?);
                 taken.insert(next);
                 next_shared.next_if(|due| *due == next);
                 new += 1;
@@ -97,20 +92,4 @@ fn indexed<'v>(place: Place<'_>, items: &'v [Value]) -> Result<Vec<(PathElement,
 
 fn same_kind(a: &Value, b: &Value) -> bool {
     (a.is_object() && b.is_object()) || (a.is_array() && b.is_array())
-}
-
-/// A value of the configuration for a place that holds nothing yet; nulls stay only where null is a value.
-fn settled(place: Place<'_>, value: &Value) -> Option<Value> {
-    match value {
-        Value::Null => place.nullable().then_some(Value::Null),
-        Value::Object(map) => {
-            let fields =
-                map.iter().filter_map(|(name, value)| Some((name.clone(), settled(place.field(name), value)?)));
-            Some(Value::Object(fields.collect()))
-        }
-        Value::Array(items) => {
-            Some(Value::Array(items.iter().map(|item| settled(place.item(), item).unwrap_or(Value::Null)).collect()))
-        }
-        scalar => Some(scalar.clone()),
-    }
 }

@@ -5,36 +5,27 @@ use serde_json::Value;
 use crate::field_set::place::{Place, Shape};
 use crate::field_set::{FieldSet, PathElement};
 
-/// The object without the fields of `set`; an object or list that loses its last field goes too.
+/// The object without the fields of `set`. What loses its last field stays as an empty object or list, unless it's in the set
+/// itself. (Real servers leave a null there, which then often isn't valid.)
 pub(super) fn remove(place: Place<'_>, object: &Value, set: &FieldSet) -> Value {
-    remove_below(place, object, set).unwrap_or_else(|| Value::Object(serde_json::Map::new()))
-}
-
-fn remove_below(place: Place<'_>, value: &Value, set: &FieldSet) -> Option<Value> {
-    match place.shape(value) {
-        Shape::Object(map) => {
-            let kept: serde_json::Map<_, _> = map
-                .iter()
+    match place.shape(object) {
+        Shape::Object(map) => Value::Object(
+            map.iter()
                 .filter_map(|(name, value)| {
-                    let element = PathElement::field(name);
-                    Some((name.clone(), keep(place.field(name), value, &element, set)?))
+                    Some((name.clone(), keep(place.field(name), value, &PathElement::field(name), set)?))
                 })
-                .collect();
-            (!kept.is_empty()).then_some(Value::Object(kept))
-        }
-        Shape::List(items) => {
-            let kept: Vec<_> = items
+                .collect(),
+        ),
+        Shape::List(items) => Value::Array(
+            items
                 .iter()
                 .filter_map(|item| match place.item_element(item) {
                     Ok(element) => keep(place.item(), item, &element, set),
                     Err(_) => Some(item.clone()),
                 })
-                .collect();
-            (!kept.is_empty()).then_some(Value::Array(kept))
-        }
-        // There is nothing to look into, so whoever asks for something below means the whole.
-        Shape::Whole | Shape::Empty if value.is_object() || value.is_array() => None,
-        Shape::Whole | Shape::Empty => Some(value.clone()),
+                .collect(),
+        ),
+        Shape::Whole | Shape::Empty => object.clone(),
     }
 }
 
@@ -42,8 +33,5 @@ fn keep(place: Place<'_>, value: &Value, element: &PathElement, set: &FieldSet) 
     if set.has_member(element) {
         return None;
     }
-    match set.below(element) {
-        Some(below) => remove_below(place, value, below),
-        None => Some(value.clone()),
-    }
+    Some(set.below(element).map_or_else(|| value.clone(), |below| remove(place, value, below)))
 }

@@ -71,6 +71,8 @@ static METADATA: LazyLock<(Schema, Definitions)> = LazyLock::new(|| {
     (metadata, Definitions::default())
 });
 
+/// The definition whose values may be numbers although they say they are text.
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 /// The definition whose values have no fields of their own, whatever is in them.
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
@@ -121,11 +123,6 @@ impl<'a> Place<'a> {
         self.open || anything || keys || embedded || self.names_field(name)
     }
 
-    /// Whether null is a value here.
-    pub(crate) fn nullable(self) -> bool {
-        self.view.is_some_and(SchemaView::nullable)
-    }
-
     /// What a value here is made of.
     pub(crate) fn shape(self, value: &Value) -> Shape<'_> {
         match value {
@@ -147,6 +144,16 @@ impl<'a> Place<'a> {
             Some("object") => self.object_is_atomic(),
             _ => false,
         }
+    }
+
+    /// Whether the text here is just that, rather than the text form of a time, a quantity or a number.
+    pub(crate) fn is_plain_text(self) -> bool {
+        self.view.is_some_and(|view| {
+            let node = view.node();
+            matches!(node.format.as_str(), "" | "byte")
+                && !node.int_or_string
+                && view.definition_name() != Some(QUANTITY)
+        })
     }
 
     /// The `type` that the schema asks for; empty for any.

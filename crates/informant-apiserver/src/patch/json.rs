@@ -1,6 +1,6 @@
 //! JSON patch (RFC 6902): a list of operations, all or none.
 
-use json_patch::{Patch, PatchOperation};
+use json_patch::{AddOperation, PatchOperation, ReplaceOperation};
 use serde_json::Value;
 
 use crate::status::{Details, Reason, Status};
@@ -10,7 +10,8 @@ const MOST_OPERATIONS: usize = 10_000;
 
 /// Applies the operations of `patch` to `document`, in order.
 ///
-/// 400 when `patch` isn't a list of operations, 413 when there are too many, 422 when a `test` fails or a path isn't there.
+/// 400 when `patch` isn't a list of objects, 413 when there are too many, 422 when one isn't an operation, a `test` fails or a
+/// path isn't there.
 pub(crate) fn apply(document: &Value, patch: &Value) -> Result<Value, Status> {
     let operations = patch.as_array().ok_or_else(|| {
         Status::bad_request("a JSON patch must be a list of operations, each an object with op and path".to_owned())
@@ -24,18 +25,44 @@ pub(crate) fn apply(document: &Value, patch: &Value) -> Result<Value, Status> {
     }
     let operations = operations.iter().enumerate().map(operation).collect::<Result<Vec<_>, _>>()?;
     let mut patched = document.clone();
-    // On an error the half-changed copy is dropped, so nothing needs to be undone.
-    json_patch::patch_unsafe(&mut patched, &Patch(operations).0).map_err(|error| {
-        // Clients show this beginning; what follows is for whoever looks closer.
-        let why = format!("the server rejected our request due to an error in our request: {error}");
-        Status::new(Reason::Invalid, why).with_details(Details::default())
-    })?;
+    for (index, operation) in operations.into_iter().enumerate() {
+        let Some(operation) = as_real_servers_read_it(operation, &patched) else { continue };
+        // On an error the half-changed copy is dropped, so nothing needs to be undone.
+        json_patch::patch_unsafe(&mut patched, std::slice::from_ref(&operation))
+            .map_err(|error| refused(index, format!("at {}: {}", operation.path(), error.kind)))?;
+    }
     Ok(patched)
 }
 
+/// 400 for what isn't even an operation's form, 422 for what isn't one of the six.
 fn operation((index, operation): (usize, &Value)) -> Result<PatchOperation, Status> {
-    serde_json::from_value(operation.clone())
-        .map_err(|error| Status::bad_request(format!("operation {index} of the JSON patch isn't understood: {error}")))
+    if !operation.is_object() {
+        let why = format!("error decoding patch: operation {index} must be an object, but is {operation}");
+        return Err(Status::bad_request(why));
+    }
+    serde_json::from_value(operation.clone()).map_err(|error| refused(index, format!("isn't understood: {error}")))
+}
+
+/// Real servers are laxer than the standard in two points: to replace a field that isn't there adds it, and a field that
+/// isn't there passes a test for null. `None` when nothing is left to do.
+fn as_real_servers_read_it(operation: PatchOperation, document: &Value) -> Option<PatchOperation> {
+    let missing = |path: &json_patch::jsonptr::Pointer| {
+        let parent = path.parent().and_then(|parent| document.pointer(parent.as_str()));
+        parent.is_some_and(Value::is_object) && document.pointer(path.as_str()).is_none()
+    };
+    match operation {
+        PatchOperation::Replace(ReplaceOperation { path, value }) if missing(&path) => {
+            Some(PatchOperation::Add(AddOperation { path, value }))
+        }
+        PatchOperation::Test(test) if test.value.is_null() && missing(&test.path) => None,
+        other => Some(other),
+    }
+}
+
+fn refused(index: usize, why: String) -> Status {
+    // Clients show this beginning; what follows is for whoever looks closer.
+    let why = format!("the server rejected our request due to an error in our request: operation {index} {why}");
+    Status::new(Reason::Invalid, why).with_details(Details::default())
 }
 
 #[cfg(test)]
@@ -65,7 +92,10 @@ mod tests {
         for patch in [
             json!([{"op": "test", "path": "/metadata/resourceVersion", "value": "4"}]),
             json!([{"op": "remove", "path": "/nothing"}]),
-            json!([{"op": "replace", "path": "/metadata/nothing", "value": 1}]),
+            json!([{"op": "replace", "path": "/no/parent", "value": 1}]),
+            json!([{"op": "replace", "path": "/list/7", "value": 1}]),
+            json!([{"op": "mend", "path": "/list"}]),
+            json!([{"op": "test", "path": "/list", "value": null}]),
             json!([{"op": "add", "path": "/no/parent", "value": 1}]),
             json!([{"op": "add", "path": "/list/7", "value": 1}]),
             json!([{"op": "move", "from": "/nothing", "path": "/x"}]),
@@ -78,11 +108,18 @@ mod tests {
 
     #[test]
     fn what_is_no_patch_is_400() {
-        for patch in [json!({"op": "add"}), json!("x"), json!([1]), json!([{"op": "mend", "path": "/x"}])] {
+        for patch in [json!({"op": "add"}), json!("x"), json!([1])] {
             assert_eq!(apply(&json!({}), &patch).unwrap_err().code, 400, "{patch}");
         }
-        let path = json!([{"op": "add", "path": "no-slash", "value": 1}]);
-        assert_eq!(apply(&json!({}), &path).unwrap_err().code, 400);
+    }
+
+    #[test]
+    fn a_missing_field_can_be_replaced_and_is_null_to_a_test() {
+        let patch = json!([
+            {"op": "replace", "path": "/a/new", "value": 1},
+            {"op": "test", "path": "/a/nothing", "value": null},
+        ]);
+        assert_eq!(apply(&json!({"a": {}}), &patch).unwrap(), json!({"a": {"new": 1}}));
     }
 
     #[test]

@@ -84,7 +84,8 @@ fn openapi_document(
     version: &str,
 ) -> Result<Answer, Status> {
     let resources = catalog.resources();
-    let make = || openapi::document(resources, group, version, &shared.descriptions).map(|text| text.to_string().into());
+    let make =
+        || openapi::document(resources, group, version, &shared.descriptions).map(|text| text.to_string().into());
     let body = catalog.document(&format!("{group}/{version}"), make).ok_or_else(Status::no_such_path)?;
     let hash = openapi::hash(resources, group, version, &shared.descriptions);
     match caller.query.get("hash") {
