@@ -94,7 +94,8 @@ impl<K> Staging<K> {
         }
     }
 
-    fn holds(&self, key: &ObjectKey) -> bool {
+    /// Whether the server has this object.
+    pub(crate) fn holds(&self, key: &ObjectKey) -> bool {
         let found = self.positions.find(FixedState::default().hash_one(key), |position| {
             self.objects.get(*position).is_some_and(|staged| staged.key() == key)
         });

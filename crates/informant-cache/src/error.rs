@@ -2,6 +2,8 @@
 //!
 //! A variant is a decision that the reflector or a caller takes; everything else is text.
 
+mod classify;
+
 use std::fmt;
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ mod backlog;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, watch};
@@ -61,7 +61,6 @@ pub(crate) struct Queue<K> {
     running: watch::Sender<bool>,
     delivered: AtomicU64,
     panics: AtomicU64,
-    started: AtomicBool,
 }
 
 /// A queue whose object type doesn't matter.
@@ -260,7 +259,6 @@ impl<K> Queue<K> {
             running: watch::Sender::new(false),
             delivered: AtomicU64::new(0),
             panics: AtomicU64::new(0),
-            started: AtomicBool::new(false),
         }
     }
 
@@ -310,11 +308,6 @@ impl<K> Queue<K> {
     pub(crate) fn finish(&self) {
         self.closed.cancel();
         self.wake.notify_one();
-    }
-
-    /// Whether the caller is the first to start the handler's task.
-    pub(crate) fn claim_start(&self) -> bool {
-        !self.started.swap(true, Ordering::AcqRel)
     }
 
     /// Handles events until the handler or the informer ends.

@@ -23,6 +23,7 @@ use crate::representation::{Dynamic, Full, Representation};
 use crate::request::Scope;
 use crate::shared_informer::{AnyInformer, Shared, SharedInformer, wait_synced};
 use crate::status::InformerStatus;
+use crate::store::FixedState;
 use crate::task_set::TaskSet;
 
 /// Makes shared informers, and starts and stops them. A clone is the same factory.
@@ -53,11 +54,18 @@ pub struct InformerFactoryBuilder {
 pub(crate) struct Settings {
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
-    pub(crate) page_size: u32,
+    pub(crate) page_size: Option<u32>,
     pub(crate) watch_list: bool,
     pub(crate) document_bytes_max: usize,
     pub(crate) handler_bound: usize,
     pub(crate) watch_timeout_min: Duration,
+}
+
+impl Settings {
+    /// The seed of one informer: its own, whatever else a factory makes.
+    pub(crate) fn seed_for(&self, informer: &str) -> u64 {
+        self.seed ^ FixedState::default().hash_one(informer)
+    }
 }
 
 struct Inner {
@@ -98,7 +106,7 @@ impl InformerFactory {
         let settings = Settings {
             seed: 0,
             clock: Clock::system(),
-            page_size: 500,
+            page_size: None,
             watch_list: true,
             document_bytes_max: 8 << 20,
             handler_bound: 1024,
@@ -276,9 +284,11 @@ impl InformerFactoryBuilder {
         self
     }
 
-    /// How many objects to ask for in one page of a list. Default: 500, which is also used for 0.
+    /// How many objects to ask for in one page of a list. Default, also for 0: 500, but no limit for a list that the
+    /// server can answer from its cache, which a limit would prevent. Whatever the server sends, no page is ever held
+    /// whole in memory.
     pub fn page_size(mut self, objects: u32) -> Self {
-        self.settings.page_size = if objects == 0 { 500 } else { objects };
+        self.settings.page_size = Some(objects).filter(|objects| *objects > 0);
         self
     }
 

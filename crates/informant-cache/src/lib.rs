@@ -34,12 +34,15 @@
 //! `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read, `shared_informer` and
 //! `informer_factory` hold it together, `status` tells.
 
+mod backoff;
 mod clock;
 mod cluster;
 mod delta;
 mod error;
 mod event;
+mod frame;
 mod handler;
+mod head;
 mod indexer;
 mod informer_factory;
 mod key;

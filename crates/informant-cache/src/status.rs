@@ -65,7 +65,7 @@ pub enum RelistReason {
     WatchError,
     /// A list or a stream of the present state ended before it was complete.
     Incomplete,
-    /// The kind was missing and is back, or forbidden and is allowed.
+    /// The kind was gone and is back.
     Returned,
     /// The stream held something that can't be attributed to an object.
     Unreadable,

@@ -11,9 +11,6 @@ use crate::error::RequestError;
 use crate::key::ObjectKey;
 use crate::lock::lock;
 
-/// How many undecodable objects are named.
-const NAMED_MAX: usize = 100;
-
 pub(crate) struct StatusCell {
     clock: Clock,
     state: watch::Sender<InformerState>,
@@ -82,28 +79,9 @@ impl StatusCell {
         numbers.last_error = Some(last);
     }
 
-    /// Notes that an object can't be decoded. Returns whether that's new to know of it.
-    pub(crate) fn undecodable(&self, key: &ObjectKey, reason: &str) -> bool {
-        let mut numbers = lock(&self.numbers);
-        numbers.counters.undecodable += 1;
-        let known = numbers.undecodable.get(key).is_some_and(|known| known == reason);
-        if numbers.undecodable.len() < NAMED_MAX || numbers.undecodable.contains_key(key) {
-            numbers.undecodable.insert(key.clone(), reason.to_owned());
-        }
-        !known
-    }
-
-    /// Notes that an object can be decoded now, or is gone.
-    pub(crate) fn decodable(&self, key: &ObjectKey) {
-        let mut numbers = lock(&self.numbers);
-        if !numbers.undecodable.is_empty() {
-            numbers.undecodable.remove(key);
-        }
-    }
-
-    /// Keeps only the named objects that a new list still has.
-    pub(crate) fn retain_undecodable(&self, keep: impl Fn(&ObjectKey) -> bool) {
-        lock(&self.numbers).undecodable.retain(|key, _| keep(key));
+    /// Names the objects that can't be decoded now.
+    pub(crate) fn set_undecodable(&self, undecodable: BTreeMap<ObjectKey, String>) {
+        lock(&self.numbers).undecodable = undecodable;
     }
 
     pub(crate) fn numbers(&self) -> Numbers {

@@ -1,0 +1,344 @@
+//! The head of a document: what must be known of it before it's decoded, or without decoding it at all.
+//!
+//! An object's head is its key, uid and resource version. Parsing stops where the metadata ends, which is near the
+//! beginning of everything that an API server sends; so for an object that's in the cache already the rest is never
+//! looked at.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::error::DecodeError;
+use crate::key::ObjectKey;
+
+/// The head of an object.
+#[derive(Debug, Default)]
+pub(crate) struct Head<'a> {
+    pub(crate) api_version: Option<Text<'a>>,
+    pub(crate) kind: Option<Text<'a>>,
+    metadata: Option<MetadataHead<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct MetadataHead<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    namespace: Option<Text<'a>>,
+    #[serde(borrow)]
+    uid: Option<Text<'a>>,
+    #[serde(borrow)]
+    resource_version: Option<Text<'a>>,
+}
+
+/// A text that isn't copied unless it holds an escape.
+#[derive(Debug, Clone)]
+pub(crate) struct Text<'a>(Cow<'a, str>);
+
+/// What a list says of itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ListHead {
+    pub(crate) api_version: Option<String>,
+    pub(crate) kind: Option<String>,
+    pub(crate) metadata: Option<ListMetadata>,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ListMetadata {
+    pub(crate) resource_version: Option<String>,
+    #[serde(rename = "continue")]
+    pub(crate) continue_token: Option<String>,
+}
+
+/// A watch event, its object still in bytes.
+#[derive(Debug)]
+pub(crate) struct WatchEvent<'a> {
+    pub(crate) kind: Cow<'a, str>,
+    pub(crate) object: Cow<'a, [u8]>,
+}
+
+/// What a bookmark says. The rest of its object may be anything.
+#[derive(Debug, Default)]
+pub(crate) struct Bookmark {
+    pub(crate) resource_version: String,
+    /// Whether everything that was there when the watch began has been sent.
+    pub(crate) initial_events_end: bool,
+}
+
+// === impl Head ===
+
+impl<'a> Head<'a> {
+    /// Reads the head of an object that may be cut off after it. With `types`, also its kind, which items of a list
+    /// needn't have.
+    pub(crate) fn parse(document: &'a [u8], types: bool) -> Result<Self, DecodeError> {
+        let mut head = Self::default();
+        let seed = HeadSeed { head: &mut head, types };
+        let parsed = seed.deserialize(&mut serde_json::Deserializer::from_slice(document));
+        match (parsed, &head.metadata) {
+            // Stopped on purpose, or at the end.
+            (_, Some(_)) => Ok(head),
+            (Ok(()), None) => Err(DecodeError::new("the object has no metadata")),
+            (Err(error), None) => Err(DecodeError::from_json(error)),
+        }
+    }
+
+    /// The object's key, if it has a name.
+    pub(crate) fn key(&self) -> Result<ObjectKey, DecodeError> {
+        let metadata = self.metadata.as_ref();
+        let name = metadata.and_then(|metadata| metadata.name.as_ref()).map_or("", Text::as_str);
+        if name.is_empty() {
+            return Err(DecodeError::new("the object has no metadata.name"));
+        }
+        let namespace = metadata.and_then(|metadata| metadata.namespace.as_ref()).map(Text::as_str);
+        Ok(ObjectKey::new(namespace, name))
+    }
+
+    pub(crate) fn uid(&self) -> &str {
+        self.metadata.as_ref().and_then(|metadata| metadata.uid.as_ref()).map_or("", Text::as_str)
+    }
+
+    pub(crate) fn resource_version(&self) -> &str {
+        self.metadata.as_ref().and_then(|metadata| metadata.resource_version.as_ref()).map_or("", Text::as_str)
+    }
+
+    fn is_complete(&self, types: bool) -> bool {
+        self.metadata.is_some() && (!types || (self.kind.is_some() && self.api_version.is_some()))
+    }
+}
+
+struct HeadSeed<'h, 'a> {
+    head: &'h mut Head<'a>,
+    types: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for HeadSeed<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for HeadSeed<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of the API")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            match key.as_str() {
+                "apiVersion" => self.head.api_version = map.next_value()?,
+                "kind" => self.head.kind = map.next_value()?,
+                "metadata" => self.head.metadata = Some(map.next_value()?),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            if self.head.is_complete(self.types) {
+                // The only way to leave a map before its end.
+                return Err(A::Error::custom("the head is complete"));
+            }
+        }
+        Ok(())
+    }
+}
+
+// === impl Text ===
+
+impl Text<'_> {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+// === impl ListHead ===
+
+impl ListHead {
+    /// Reads a list that its items were taken out of.
+    pub(crate) fn parse(envelope: &[u8]) -> Result<Self, DecodeError> {
+        serde_json::from_slice(envelope).map_err(DecodeError::from_json)
+    }
+
+    /// Whether it's a table for people instead of a list.
+    pub(crate) fn is_table(&self) -> bool {
+        let group = self.api_version.as_deref().unwrap_or("");
+        self.kind.as_deref() == Some("Table") && group.starts_with("meta.k8s.io/")
+    }
+}
+
+// === impl WatchEvent ===
+
+impl<'a> WatchEvent<'a> {
+    /// Splits a watch event into its type and its object.
+    pub(crate) fn parse(line: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::split(line).map_or_else(|| Self::parse_slowly(line), Ok)
+    }
+
+    /// As every API server writes it: `{"type":"ADDED","object":{…}}`.
+    fn split(line: &'a [u8]) -> Option<Self> {
+        let (kind, object) = Self::split_start(line)?;
+        let object = object.trim_ascii_end().strip_suffix(b"}")?;
+        Some(Self { kind: Cow::Borrowed(kind), object: Cow::Borrowed(object) })
+    }
+
+    /// The type, and the object as far as it's there, of an event that may be cut off.
+    pub(crate) fn split_start(line: &'a [u8]) -> Option<(&'a str, &'a [u8])> {
+        let rest = line.trim_ascii_start().strip_prefix(b"{\"type\":\"")?;
+        let end = rest.iter().position(|byte| !byte.is_ascii_alphabetic())?;
+        let (kind, rest) = rest.split_at(end);
+        Some((std::str::from_utf8(kind).ok()?, rest.strip_prefix(b"\",\"object\":")?))
+    }
+
+    fn parse_slowly(line: &[u8]) -> Result<Self, DecodeError> {
+        #[derive(Deserialize)]
+        struct Event {
+            r#type: String,
+            #[serde(default)]
+            object: serde_json::Value,
+        }
+        let Event { r#type, object } = serde_json::from_slice(line).map_err(DecodeError::from_json)?;
+        let object = serde_json::to_vec(&object).map_err(DecodeError::from_json)?;
+        Ok(Self { kind: Cow::Owned(r#type), object: Cow::Owned(object) })
+    }
+}
+
+// === impl Bookmark ===
+
+impl Bookmark {
+    pub(crate) fn parse(object: &[u8]) -> Result<Self, DecodeError> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Object {
+            metadata: Metadata,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        struct Metadata {
+            resource_version: Option<String>,
+            annotations: Option<Annotations>,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Annotations {
+            #[serde(rename = "k8s.io/initial-events-end")]
+            initial_events_end: Option<String>,
+        }
+        let object: Object = serde_json::from_slice(object).map_err(DecodeError::from_json)?;
+        let end = object.metadata.annotations.unwrap_or_default().initial_events_end;
+        Ok(Self {
+            resource_version: object.metadata.resource_version.unwrap_or_default(),
+            initial_events_end: end.as_deref() == Some("true"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POD: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"web","uid":"u1","resourceVersion":"7",
+        "labels":{"x":"y"}},"spec":"not looked at"#;
+
+    #[test]
+    fn a_head_is_read_without_what_follows_it() {
+        let head = Head::parse(POD.as_bytes(), true).expect("a head");
+        assert_eq!(head.key().expect("a key"), ObjectKey::namespaced("web", "a"));
+        assert_eq!((head.uid(), head.resource_version()), ("u1", "7"));
+        assert_eq!(head.kind.as_ref().map(Text::as_str), Some("Pod"));
+    }
+
+    #[test]
+    fn a_head_is_found_wherever_the_metadata_is() {
+        let text = r#"{"spec":{"a":[1,{}]},"metadata":{"managedFields":[{"x":1}],"name":"n\u0061","namespace":null},"kind":"K"}"#;
+        let head = Head::parse(text.as_bytes(), true).expect("a head");
+        assert_eq!(head.key().expect("a key"), ObjectKey::cluster("na"));
+        assert_eq!(head.kind.as_ref().map(Text::as_str), Some("K"));
+    }
+
+    #[test]
+    fn an_object_without_a_readable_head_is_an_error_that_says_what_is_missing() {
+        for (text, shown) in [
+            ("{}", "no metadata"),
+            (r#"{"metadata":{}}"#, "metadata.name"),
+            (r#"{"metadata":{"name":5}}"#, "a text"),
+            ("[]", "an object of the API"),
+        ] {
+            let error = Head::parse(text.as_bytes(), false).and_then(|head| head.key()).expect_err(text);
+            assert!(error.to_string().contains(shown), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_event_is_split_also_if_its_fields_come_in_another_order() {
+        for line in [
+            r#"{"type":"ADDED","object":{"a":1}}"#,
+            r#" {"object":{"a":1},"type":"ADDED"} "#,
+            "{ \"type\" : \"ADDED\", \"object\":{\"a\":1} }",
+        ] {
+            let event = WatchEvent::parse(line.as_bytes()).expect(line);
+            assert_eq!((&*event.kind, &*event.object), ("ADDED", &b"{\"a\":1}"[..]));
+        }
+        assert!(WatchEvent::parse(b"{\"object\":{}}").is_err());
+    }
+
+    /// client-go fact 38, and bookmarks whose other fields are null or absent.
+    #[test]
+    fn a_bookmark_ends_the_initial_events_only_if_its_annotation_says_exactly_true() {
+        let bookmark = |annotations: &str| {
+            let text = format!(
+                r#"{{"kind":"Job","metadata":{{"resourceVersion":"77","annotations":{annotations}}},"spec":{{"containers":null}}}}"#
+            );
+            Bookmark::parse(text.as_bytes()).expect("a bookmark")
+        };
+        assert!(bookmark(r#"{"k8s.io/initial-events-end":"true"}"#).initial_events_end);
+        for annotations in
+            ["null", "{}", r#"{"k8s.io/initial-events-end":"false"}"#, r#"{"k8s.io/initial-events-end":"True"}"#]
+        {
+            let bookmark = bookmark(annotations);
+            assert!(!bookmark.initial_events_end);
+            assert_eq!(bookmark.resource_version, "77");
+        }
+    }
+
+    /// client-go fact 14.
+    #[test]
+    fn a_table_is_known_by_kind_and_group() {
+        let table = |api_version: &str| {
+            let list = format!(r#"{{"kind":"Table","apiVersion":"{api_version}","items":[]}}"#);
+            ListHead::parse(list.as_bytes()).expect("a list").is_table()
+        };
+        assert!(table("meta.k8s.io/v1") && table("meta.k8s.io/v1beta1"));
+        assert!(!table("furniture.example.com/v1"));
+    }
+}

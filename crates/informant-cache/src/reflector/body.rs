@@ -1,0 +1,81 @@
+//! Sending a request and reading its answer's body chunk by chunk.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header;
+use http_body_util::BodyExt;
+use kube::client::Body;
+
+use crate::error::{RequestError, RequestErrorKind};
+use crate::request::Request;
+use crate::shared_informer::Shared;
+
+/// How long a server may take for the head of an answer; its own limit for a request is a minute.
+const HEAD_PATIENCE: Duration = Duration::from_secs(70);
+/// How long a list may pause.
+const PAUSE_PATIENCE: Duration = Duration::from_secs(60);
+/// How much of an error's body is read.
+const ERROR_BYTES_MAX: usize = 64 << 10;
+
+/// A successful answer.
+pub(super) struct Answer {
+    body: Body,
+}
+
+/// Sends a request; an answer that isn't a success is an error.
+pub(super) async fn send<K: 'static>(informer: &Shared<K>, request: &Request) -> Result<Answer, RequestError> {
+    let url = request.url(&informer.resource, &informer.scope);
+    let request =
+        http::Request::get(url).header(header::ACCEPT, informer.representation.accept()).body(Body::empty()).map_err(
+            |error| RequestError::new(RequestErrorKind::Malformed, format!("the request can't be built: {error}")),
+        )?;
+    let answer = tokio::time::timeout(HEAD_PATIENCE, informer.client.send(request)).await;
+    let answer = answer.map_err(|_| paused(HEAD_PATIENCE))?.map_err(|error| RequestError::from_connection(&error))?;
+    let (parts, body) = answer.into_parts();
+    let mut answer = Answer { body };
+    if parts.status.is_success() {
+        return Ok(answer);
+    }
+    let body = answer.beginning().await;
+    Err(RequestError::from_answer(parts.status, &parts.headers, &body))
+}
+
+impl Answer {
+    /// The next chunk of a list; `None` at its end.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, RequestError> {
+        tokio::time::timeout(PAUSE_PATIENCE, self.stream_chunk()).await.unwrap_or_else(|_| Err(paused(PAUSE_PATIENCE)))
+    }
+
+    /// The next chunk of a stream, however long it takes; `None` at its end.
+    ///
+    /// Cancel safe: no chunk is lost.
+    pub(super) async fn stream_chunk(&mut self) -> Result<Option<Bytes>, RequestError> {
+        while let Some(frame) = self.body.frame().await {
+            let frame = frame.map_err(|error| RequestError::from_connection(&error))?;
+            if let Ok(chunk) = frame.into_data()
+                && !chunk.is_empty()
+            {
+                return Ok(Some(chunk));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The beginning of an error's body, as far as it comes.
+    async fn beginning(&mut self) -> Vec<u8> {
+        let mut beginning = Vec::new();
+        while beginning.len() < ERROR_BYTES_MAX
+            && let Ok(Some(chunk)) = self.chunk().await
+        {
+            beginning.extend_from_slice(&chunk);
+        }
+        beginning.truncate(ERROR_BYTES_MAX);
+        beginning
+    }
+}
+
+fn paused(patience: Duration) -> RequestError {
+    let message = format!("the server sent nothing for {} s", patience.as_secs());
+    RequestError::new(RequestErrorKind::Connection, message)
+}

@@ -1,0 +1,178 @@
+//! From a document to an object for the store, or to what's wrong with it.
+//!
+//! The head is read first: an object that the store has in this very state is taken from there, and the rest of the
+//! document isn't looked at.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::error::DecodeError;
+use crate::frame::Frame;
+use crate::head::{Head, Text};
+use crate::key::ObjectKey;
+use crate::object::Cached;
+use crate::shared_informer::Shared;
+
+/// How many undecodable objects are named; the others are counted only.
+const NAMED_MAX: usize = 100;
+
+pub(super) struct Decoder<'a, K> {
+    informer: &'a Shared<K>,
+    /// Objects on the server that can't be decoded, with their resource version and what's wrong.
+    undecodable: BTreeMap<ObjectKey, (String, String)>,
+}
+
+pub(super) enum Found<K> {
+    Object(Cached<K>),
+    /// There's such an object, and it can't be decoded.
+    Undecodable(ObjectKey),
+    /// There's no telling which object it is.
+    Unreadable(DecodeError),
+    /// It's an object of another kind.
+    OtherKind,
+}
+
+impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
+    pub(super) fn new(informer: &'a Shared<K>) -> Self {
+        Self { informer, undecodable: BTreeMap::new() }
+    }
+
+    /// An item of a list, which needn't say its kind.
+    pub(super) fn item(&mut self, item: &Frame) -> Found<K> {
+        let (document, whole) = match item {
+            Frame::Document(document) => (document, true),
+            Frame::TooLarge(prefix) => (prefix, false),
+        };
+        match Head::parse(document, false) {
+            Ok(head) if whole => self.object(&head, document),
+            Ok(head) => self.too_large(&head),
+            Err(error) => {
+                self.nameless(&error);
+                Found::Unreadable(error)
+            }
+        }
+    }
+
+    /// The object of a watch event, and its resource version.
+    pub(super) fn event(&mut self, object: &[u8], deleted: bool) -> (Found<K>, String) {
+        match Head::parse(object, true) {
+            Ok(head) if self.is_other_kind(&head) => (Found::OtherKind, String::new()),
+            Ok(head) => {
+                let resource_version = head.resource_version().to_owned();
+                let found = self.object(&head, object);
+                if deleted && let Found::Object(object) = &found {
+                    self.forget(&object.key().clone());
+                }
+                (found, resource_version)
+            }
+            Err(error) => {
+                self.nameless(&error);
+                (Found::Unreadable(error), String::new())
+            }
+        }
+    }
+
+    /// The beginning of a watch event's object that's larger than the bound.
+    pub(super) fn large_event(&mut self, prefix: &[u8]) -> (Found<K>, String) {
+        match Head::parse(prefix, true) {
+            Ok(head) if self.is_other_kind(&head) => (Found::OtherKind, String::new()),
+            Ok(head) => {
+                let resource_version = head.resource_version().to_owned();
+                (self.too_large(&head), resource_version)
+            }
+            Err(error) => {
+                self.nameless(&error);
+                (Found::Unreadable(error), String::new())
+            }
+        }
+    }
+
+    /// The object is gone.
+    pub(super) fn forget(&mut self, key: &ObjectKey) {
+        if self.undecodable.remove(key).is_some() {
+            self.show();
+        }
+    }
+
+    /// Forgets the undecodable objects that the server no longer has.
+    pub(super) fn keep(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
+        let before = self.undecodable.len();
+        self.undecodable.retain(|key, _| keep(key));
+        if self.undecodable.len() != before {
+            self.show();
+        }
+    }
+
+    fn object(&mut self, head: &Head<'_>, document: &[u8]) -> Found<K> {
+        let key = match head.key() {
+            Ok(key) => key,
+            Err(error) => {
+                self.nameless(&error);
+                return Found::Unreadable(error);
+            }
+        };
+        let (uid, resource_version) = (head.uid(), head.resource_version());
+        let known = self.informer.store.get(key.as_str()).filter(|known| known.is_at(uid, resource_version));
+        if let Some(known) = known {
+            return Found::Object(known);
+        }
+        // A representation may be the user's; a panic in it is an object that it can't decode.
+        let held = catch_unwind(AssertUnwindSafe(|| self.informer.representation.hold(document)))
+            .unwrap_or_else(|_| Err(DecodeError::new("decoding the object panicked")));
+        match held {
+            Ok(held) => {
+                self.forget(&key);
+                Found::Object(Cached::new(key, uid, resource_version, held))
+            }
+            Err(error) => self.undecodable(key, resource_version, error.to_string()),
+        }
+    }
+
+    fn too_large(&mut self, head: &Head<'_>) -> Found<K> {
+        match head.key() {
+            Ok(key) => {
+                let limit = self.informer.settings.document_bytes_max;
+                self.undecodable(key, head.resource_version(), format!("the object is larger than {limit} bytes"))
+            }
+            Err(error) => {
+                self.nameless(&error);
+                Found::Unreadable(error)
+            }
+        }
+    }
+
+    fn undecodable(&mut self, key: ObjectKey, resource_version: &str, reason: String) -> Found<K> {
+        let known = self.undecodable.get(&key).is_some_and(|(known, _)| known == resource_version);
+        if known {
+            // Seen again in a new list; it's reported once per change.
+            return Found::Undecodable(key);
+        }
+        self.informer.status.count(|counters| counters.undecodable += 1);
+        tracing::warn!(informer = %self.informer.name, key = %key, error = %reason, "object can't be decoded; skipped");
+        if self.undecodable.len() < NAMED_MAX || self.undecodable.contains_key(&key) {
+            self.undecodable.insert(key.clone(), (resource_version.to_owned(), reason));
+            self.show();
+        }
+        Found::Undecodable(key)
+    }
+
+    fn nameless(&self, error: &DecodeError) {
+        self.informer.status.count(|counters| counters.undecodable += 1);
+        tracing::warn!(informer = %self.informer.name, error = %error, "document names no object; skipped");
+    }
+
+    fn show(&self) {
+        let named = self.undecodable.iter().map(|(key, (_, reason))| (key.clone(), reason.clone())).collect();
+        self.informer.status.set_undecodable(named);
+    }
+
+    fn is_other_kind(&self, head: &Head<'_>) -> bool {
+        let resource = &self.informer.resource;
+        let kind = head.kind.as_ref().map(Text::as_str);
+        let api_version = head.api_version.as_ref().map(Text::as_str);
+        // Metadata-only answers have a kind of their own.
+        let is_metadata = kind == Some("PartialObjectMetadata");
+        let differs = |given: Option<&str>, ours: &str| given.is_some_and(|given| given != ours);
+        !is_metadata && (differs(kind, &resource.kind) || differs(api_version, &resource.api_version))
+    }
+}
