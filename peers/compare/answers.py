@@ -3,6 +3,8 @@
 import json
 import re
 
+#: Fields that say nothing about behaviour: how objects are kept, and where a server is.
+LEFT_OUT = {"storageVersionHash", "serverAddressByClientCIDRs"}
 #: Fields whose value differs between any two servers, wherever they stand.
 VARYING = {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "storageVersionHash", "selfLink", "time", "clusterIP", "clusterIPs",
            "nodePort", "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "healthCheckNodePort", "continue", "hash", "serverRelativeURL", "serverAddress",
@@ -57,7 +59,7 @@ def walk(path, real, ours):
     if path.rsplit(".", 1)[-1] in VARYING and type(real) is type(ours):
         return
     if isinstance(real, dict) and isinstance(ours, dict):
-        for key in sorted(real.keys() | ours.keys()):
+        for key in sorted((real.keys() | ours.keys()) - LEFT_OUT):
             place = f"{path}.{key}"
             if key not in ours:
                 yield f"{place}: ours lacks {short(real[key])}"

@@ -1,10 +1,13 @@
 """The requests, in groups. A group's requests are sent in order, first to the one server, then to the other."""
 
+import random
+
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 JSON_PATCH, MERGE = "application/json-patch+json", "application/merge-patch+json"
 STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
-NAMESPACE = "compared"
+#: A new one each time, so that a server can be compared again.
+NAMESPACE = f"compared-{random.randrange(16**6):06x}"
 CORE = f"/api/v1/namespaces/{NAMESPACE}"
 MAPS = f"{CORE}/configmaps"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
@@ -292,7 +295,7 @@ def definition(group, **version):
 
 def custom():
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    group = "compared.example.com"
+    group = f"{NAMESPACE}.example.com"
     things = f"/apis/{group}/v1/namespaces/{NAMESPACE}/things"
 
     def thing(name, **spec):
