@@ -149,6 +149,7 @@ pub struct Schema {
 /// What may stand under keys that `properties` doesn't name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "a node holds it in a box")]
 pub enum AdditionalProperties {
     /// Anything, or nothing.
     Allowed(bool),

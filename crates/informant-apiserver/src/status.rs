@@ -18,7 +18,7 @@ pub struct Status {
     /// What happened and to which object, for people.
     pub message: String,
     /// The object and the causes, for programs.
-    pub details: Option<Details>,
+    pub details: Option<Box<Details>>,
     /// What a paged list that has expired can go on with, in `metadata.continue`; empty for every other error.
     pub continue_token: String,
 }
@@ -206,7 +206,7 @@ impl Status {
     /// The same status with details.
     #[must_use]
     pub fn with_details(mut self, details: Details) -> Self {
-        self.details = Some(details);
+        self.details = Some(Box::new(details));
         self
     }
 

@@ -25,10 +25,7 @@ const MAX_SELECTABLE_FIELDS: usize = 8;
 ///
 /// `crd` has been through [`super::prepare`].
 pub(crate) fn validate(crd: &Value, old: Option<&Value>) -> Result<Vec<Cause>, Status> {
-    let spec = match CrdSpec::parse(crd) {
-        Ok(spec) => spec,
-        Err(status) => return Err(status),
-    };
+    let spec = CrdSpec::parse(crd)?;
     let old_spec = old.map(CrdSpec::parse).transpose()?;
     let mut causes = name(object::name(crd), &spec);
     causes.extend(group(&spec.group));

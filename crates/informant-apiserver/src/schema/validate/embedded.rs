@@ -74,10 +74,10 @@ fn validate_metadata(metadata: &Value, path: &FieldPath<'_>) -> Vec<Cause> {
         return vec![Cause::invalid(place, value, format!("must be a {expected}"))];
     }
     let mut causes = Vec::new();
-    if let Some(name) = metadata.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) {
-        if let Some(why) = name_rules::path_segment(name) {
-            causes.push(Cause::invalid(&path.field("name"), &Value::from(name), why));
-        }
+    if let Some(name) = metadata.get("name").and_then(Value::as_str).filter(|name| !name.is_empty())
+        && let Some(why) = name_rules::path_segment(name)
+    {
+        causes.push(Cause::invalid(&path.field("name"), &Value::from(name), why));
     }
     if let Some(namespace) = metadata.get("namespace").and_then(Value::as_str).filter(|name| !name.is_empty())
         && let Some(why) = name_rules::dns1123_label(namespace)
