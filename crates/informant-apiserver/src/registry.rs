@@ -17,6 +17,7 @@ mod bootstrap;
 mod convert;
 mod crds;
 mod create;
+mod decode;
 mod delete;
 mod patch;
 mod scale;
@@ -168,6 +169,10 @@ fn scale_paths(target: &Target) -> Result<&crate::resource::ScalePaths, Status> 
 
 fn is_crd(resource: &Resource) -> bool {
     resource.group == "apiextensions.k8s.io" && resource.plural == "customresourcedefinitions"
+}
+
+fn is_namespace(resource: &Resource) -> bool {
+    resource.group.is_empty() && resource.plural == "namespaces"
 }
 
 fn not_found(resource: &Resource, name: &str) -> Status {

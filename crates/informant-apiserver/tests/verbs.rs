@@ -145,7 +145,9 @@ async fn patches_of_each_kind_change_the_object() {
     assert_eq!(patched["data"], json!({"b": "2", "c": "3", "d": "4"}));
     assert_eq!(send("application/json", &json!({})).await.expect(415).reason(), "UnsupportedMediaType");
     send("application/merge-patch+json", &json!([])).await.expect(400);
-    send("application/merge-patch+json", &json!({"metadata": {"name": "other"}})).await.expect(422);
+    send("application/merge-patch+json", &json!({"metadata": {"name": "other"}})).await.expect(400);
+    send("application/merge-patch+json", &json!({"data": 5})).await.expect(422);
+    send("application/merge-patch+json", &json!({"kind": "Secret"})).await.expect(422);
     let stale = json!({"metadata": {"resourceVersion": "1"}, "data": {"e": "5"}});
     assert_eq!(send("application/merge-patch+json", &stale).await.expect(409).reason(), "Conflict");
     merge(&server, &format!("{CONFIGS}/two"), &json!({})).await.expect(404);
@@ -448,7 +450,7 @@ async fn a_crd_waits_for_objects_with_finalizers_and_takes_no_new_ones() {
     delete(&server, &format!("{CRDS}/widgets.demo.example.com")).await.expect(200);
     let left = get(&server, &format!("{WIDGETS}/held")).await.expect(200).json();
     assert!(left["metadata"]["deletionTimestamp"].is_string());
-    post(&server, WIDGETS, &widget("new")).await.expect(405);
+    post(&server, WIDGETS, &widget("new")).await.expect(403);
     merge(&server, &format!("{WIDGETS}/held"), &json!({"metadata": {"finalizers": []}})).await.expect(200);
     get(&server, WIDGETS).await.expect(404);
     get(&server, &format!("{CRDS}/widgets.demo.example.com")).await.expect(404);

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use crate::crd;
 use crate::managed_fields;
 use crate::object;
-use crate::registry::write::{check_kind, check_namespace};
+use crate::registry::write::{check_namespace, read_body};
 use crate::registry::{Registry, Target, Write, Written, is_crd, metadata, names, write_error};
 use crate::resource::Resource;
 use crate::service::body::Document;
-use crate::status::{Cause, Details, Reason, Status};
+use crate::status::{Cause, Details, Status};
 use crate::store::WriteError;
 
 /// How many names are tried for a `generateName`.
@@ -21,11 +21,10 @@ impl Registry {
     /// # Errors
     /// 400 for a body that doesn't fit the path, 403 and 404 for its namespace, 409 when the name is taken, 422 for its
     /// content.
-    pub(crate) fn create(&self, target: &Target, document: Document, write: &mut Write) -> Result<Written, Status> {
+    pub(crate) fn create(&self, target: &Target, mut document: Document, write: &mut Write) -> Result<Written, Status> {
         let resource = target.resource();
-        let mut object = document.value;
-        check_kind(resource, &mut object)?;
-        write.check_fields(resource, &object, &document.duplicates)?;
+        read_body(resource, &mut document, write)?;
+        let object = document.value;
         if is_crd(resource) {
             write.warnings.extend(crd::warnings(&object));
         }
@@ -43,10 +42,8 @@ impl Registry {
     ) -> Result<Written, Status> {
         let resource = target.resource();
         if target.served.terminating {
-            return Err(Status::new(
-                Reason::MethodNotAllowed,
-                format!("create not allowed while custom resource definition of {resource} is terminating"),
-            ));
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(Status::forbidden(&resource.group, &resource.plural, object::name(&object), why));
         }
         check_namespace(resource, &target.namespace, &mut object)?;
         if !object::resource_version(&object).is_empty() {
@@ -92,19 +89,22 @@ impl Registry {
         }
         let uid = names::uid(&mut self.rng());
         metadata::begin_create(resource, &mut object, &target.namespace, uid, &now);
-        if resource.has_subresource("status") && !resource.rules.keeps_status_on_create {
-            object.as_object_mut().and_then(|root| root.remove("status"));
-        }
+        take_status(resource, &mut object);
         self.admit(resource, "", None, &mut object)?;
-        self.allocate(resource, None, &mut object)?;
         match managed_fields {
             Some(managed_fields) => object::set_meta(&mut object, "managedFields", managed_fields),
             None => {
                 let api_version = resource.api_version();
                 let writer = write.writer(&api_version, "", &now);
+                // Nobody owns a status that the server has filled in.
+                let status = take_status(resource, &mut object);
                 managed_fields::track_update(None, &mut object, resource.schema.view(), &writer);
+                if let (Some(status), Some(root)) = (status, object.as_object_mut()) {
+                    root.insert("status".into(), status);
+                }
             }
         }
+        self.allocate(resource, None, &mut object)?;
         Ok(object)
     }
 
@@ -138,4 +138,12 @@ impl Registry {
         details.causes.push(Cause::new("NamespaceTerminating", message, "metadata.namespace"));
         Err(refused)
     }
+}
+
+/// Takes out a status that isn't written by a create.
+fn take_status(resource: &Resource, object: &mut Value) -> Option<Value> {
+    if !resource.has_subresource("status") || resource.rules.keeps_status_on_create {
+        return None;
+    }
+    object.as_object_mut()?.remove("status")
 }

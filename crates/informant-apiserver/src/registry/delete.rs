@@ -1,7 +1,8 @@
 //! Delete: what [`deletion::decide`](super::deletion::decide) says, committed.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::object;
 use crate::registry::deletion::{self, DeleteOptions, Outcome};
 use crate::registry::{ATTEMPTS, Registry, Target, stale, write_error};
 use crate::status::Status;
@@ -41,16 +42,19 @@ impl Registry {
             let show = |object: &Value| target.served.view(object).into_owned();
             if options.dry_run {
                 return Ok(match outcome {
-                    Outcome::Remove => Deleted::Gone(show(&current)),
+                    Outcome::Remove(last) => Deleted::Gone(show(&last)),
                     Outcome::Mark(marked) => Deleted::Marked(show(&marked)),
                     Outcome::Unchanged => Deleted::Marked(show(&current)),
                 });
             }
             let done = match outcome {
-                Outcome::Remove => self
+                Outcome::Remove(mut last) => self
                     .store
                     .delete(target.storage(), &target.namespace, &target.name, Some(expected))
-                    .map(|last| Deleted::Gone(show(&last))),
+                    .map(|deleted| {
+                        object::set_meta(&mut last, "resourceVersion", json!(object::resource_version(&deleted)));
+                        Deleted::Gone(show(&last))
+                    }),
                 Outcome::Mark(marked) => {
                     self.store.update(target.storage(), marked, expected).map(|stored| Deleted::Marked(show(&stored)))
                 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::clock::format_seconds;
 use crate::crd::CLEANUP_FINALIZER;
 use crate::object::{self, meta_mut, meta_str};
-use crate::registry::{is_crd, metadata};
+use crate::registry::{is_crd, is_namespace, metadata};
 use crate::resource::Resource;
 use crate::service::query::{Query, check_dry_run};
 use crate::status::{Cause, Status};
@@ -49,8 +49,8 @@ pub(crate) struct DeleteOptions {
 /// What a delete does.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
-    /// The object goes at once.
-    Remove,
+    /// The object goes at once; the answer shows it like this.
+    Remove(Value),
     /// The object stays for now, marked like this.
     Mark(Value),
     /// Nothing changes: the object is being deleted already.
@@ -94,7 +94,7 @@ impl DeleteOptions {
             ("Background", None) => Some(Propagation::Background),
             ("Foreground", None) => Some(Propagation::Foreground),
             (_, Some(_)) => {
-                let why = "orphanDependents and propagationPolicy can't be set both";
+                let why = "orphanDependents and deletionPropagation cannot be both set";
                 causes.push(Cause::invalid("propagationPolicy", &json!(text("propagationPolicy")), why));
                 None
             }
@@ -128,25 +128,21 @@ impl DeleteOptions {
     /// # Errors
     /// 409 when the object isn't the one that the client has seen.
     pub(crate) fn check(&self, resource: &Resource, object: &Value) -> Result<(), Status> {
-        let name = object::name(object);
-        let conflict = |why: String| Err(Status::conflict(&resource.group, &resource.plural, name, why));
-        match &self.uid {
-            Some(uid) if uid != object::uid(object) => {
-                let found = object::uid(object);
-                return conflict(format!(
-                    "Precondition failed: UID in precondition: {uid}, UID in object meta: {found}"
-                ));
-            }
-            _ => {}
+        let conflict = |why: String| Err(Status::conflict(&resource.group, &resource.kind, object::name(object), why));
+        if let Some(uid) = self.uid.as_deref().filter(|uid| *uid != object::uid(object)) {
+            return conflict(format!(
+                "the UID in the precondition ({uid}) does not match the UID in record ({}). \
+                 The object might have been deleted and then recreated",
+                object::uid(object)
+            ));
         }
-        match &self.resource_version {
-            Some(version) if version != object::resource_version(object) => {
-                let found = object::resource_version(object);
-                conflict(format!(
-                    "Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in object meta: {found}"
-                ))
-            }
-            _ => Ok(()),
+        match self.resource_version.as_deref().filter(|version| *version != object::resource_version(object)) {
+            Some(version) => conflict(format!(
+                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
+                 The object might have been modified",
+                object::resource_version(object)
+            )),
+            None => Ok(()),
         }
     }
 }
@@ -162,11 +158,11 @@ pub(crate) fn decide(resource: &Resource, object: &Value, options: &DeleteOption
         // A second delete can only shorten the wait.
         if grace < left {
             let earlier = now.saturating_add(SignedDuration::from_secs(grace)).unwrap_or(now);
-            metadata::mark_deleted(&mut marked, &format_seconds(earlier), grace);
+            metadata::mark_deleted(resource, &mut marked, &format_seconds(earlier), grace);
         }
     } else {
         let at = now.saturating_add(SignedDuration::from_secs(grace)).unwrap_or(now);
-        metadata::mark_deleted(&mut marked, &format_seconds(at), grace);
+        metadata::mark_deleted(resource, &mut marked, &format_seconds(at), grace);
     }
     if is_namespace(resource) {
         if let Some(root) = marked.as_object_mut() {
@@ -177,7 +173,8 @@ pub(crate) fn decide(resource: &Resource, object: &Value, options: &DeleteOption
         }
     }
     if metadata::may_vanish(&marked) {
-        Outcome::Remove
+        // A kind with a grace period shows that it had none, others their last state.
+        Outcome::Remove(if resource.rules.graceful { marked } else { object.clone() })
     } else if marked == *object {
         Outcome::Unchanged
     } else {
@@ -194,10 +191,6 @@ pub(crate) fn check_allowed(resource: &Resource, name: &str) -> Result<(), Statu
         return Err(Status::forbidden("", "namespaces", name, "this namespace may not be deleted"));
     }
     Ok(())
-}
-
-fn is_namespace(resource: &Resource) -> bool {
-    resource.group.is_empty() && resource.plural == "namespaces"
 }
 
 /// Seconds until a Pod is gone: what the options say, else what the Pod says; none for one that isn't running anywhere.
@@ -232,6 +225,16 @@ fn propagation_finalizers(resource: &Resource, object: &Value, options: &DeleteO
         is_crd(resource) && !object::is_terminating(object) && finalizers.iter().all(|name| name != CLEANUP_FINALIZER);
     finalizers.extend(cleans_up.then(|| CLEANUP_FINALIZER.to_owned()));
     finalizers
+}
+
+/// What the answer to a delete warns of, if anything.
+pub(crate) fn warning(resource: &Resource, options: &DeleteOptions) -> Option<String> {
+    let surprising = resource.group == "batch" && resource.plural == "jobs" && options.propagation.is_none();
+    surprising.then(|| {
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or \
+         set propagationPolicy=Orphan to suppress this warning"
+            .to_owned()
+    })
 }
 
 /// The two kinds that keep the behaviour from before there was garbage collection.
@@ -287,51 +290,58 @@ mod tests {
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u"}, "spec": spec})
     }
 
+    #[track_caller]
+    fn marked(outcome: Outcome) -> Value {
+        match outcome {
+            Outcome::Mark(marked) => marked,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn an_object_without_finalizers_goes_at_once() {
-        let options = DeleteOptions::default();
-        assert_eq!(
-            decide(&resource("", "v1", "ConfigMap", "configmaps"), &pod(json!({})), &options, now()),
-            Outcome::Remove
-        );
+        let resource = resource("", "v1", "ConfigMap", "configmaps");
+        let outcome = decide(&resource, &pod(json!({})), &DeleteOptions::default(), now());
+        assert_eq!(outcome, Outcome::Remove(pod(json!({}))));
     }
 
     #[test]
     fn finalizers_hold_it_and_raise_the_generation() {
+        let resource = resource("", "v1", "ConfigMap", "configmaps");
         let object = json!({"metadata": {"name": "a", "generation": 3, "finalizers": ["example.com/x"]}});
-        let outcome = decide(&resource("", "v1", "ConfigMap", "configmaps"), &object, &DeleteOptions::default(), now());
-        let Outcome::Mark(marked) = outcome else { panic!("{outcome:?}") };
-        assert_eq!(meta_str(&marked, "deletionTimestamp"), "2026-01-02T03:04:05Z");
-        assert_eq!(metadata::generation(&marked), 4);
-        let again = decide(&resource("", "v1", "ConfigMap", "configmaps"), &marked, &DeleteOptions::default(), now());
-        assert_eq!(again, Outcome::Unchanged);
+        let held = marked(decide(&resource, &object, &DeleteOptions::default(), now()));
+        assert_eq!(meta_str(&held, "deletionTimestamp"), "2026-01-02T03:04:05Z");
+        assert_eq!(metadata::generation(&held), 4);
+        assert_eq!(decide(&resource, &held, &DeleteOptions::default(), now()), Outcome::Unchanged);
     }
 
     #[test]
     fn only_scheduled_pods_wait_for_their_grace_period() {
         let mut pods = resource("", "v1", "Pod", "pods");
         pods.rules = Rules { graceful: true, ..Rules::default() };
-        assert_eq!(decide(&pods, &pod(json!({})), &DeleteOptions::default(), now()), Outcome::Remove);
+        let unscheduled = decide(&pods, &pod(json!({})), &DeleteOptions::default(), now());
+        let Outcome::Remove(gone) = unscheduled else { panic!("{unscheduled:?}") };
+        assert_eq!(gone["metadata"]["deletionGracePeriodSeconds"], 0);
         let running = pod(json!({"nodeName": "n1", "terminationGracePeriodSeconds": 10}));
-        let outcome = decide(&pods, &running, &DeleteOptions::default(), now());
-        let Outcome::Mark(marked) = outcome else { panic!("{outcome:?}") };
-        assert_eq!(meta_str(&marked, "deletionTimestamp"), "2026-01-02T03:04:15Z");
+        let leaving = marked(decide(&pods, &running, &DeleteOptions::default(), now()));
+        assert_eq!(meta_str(&leaving, "deletionTimestamp"), "2026-01-02T03:04:15Z");
         let force = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
-        assert_eq!(decide(&pods, &marked, &force, now()), Outcome::Remove);
+        assert!(matches!(decide(&pods, &leaving, &force, now()), Outcome::Remove(_)));
         let longer = DeleteOptions { grace_period_seconds: Some(60), ..DeleteOptions::default() };
-        assert_eq!(decide(&pods, &marked, &longer, now()), Outcome::Unchanged);
+        assert_eq!(decide(&pods, &leaving, &longer, now()), Outcome::Unchanged);
     }
 
     #[test]
     fn propagation_becomes_a_finalizer() {
-        let options = DeleteOptions { propagation: Some(Propagation::Foreground), ..DeleteOptions::default() };
-        let outcome = decide(&resource("apps", "v1", "Deployment", "deployments"), &pod(json!({})), &options, now());
-        let Outcome::Mark(marked) = outcome else { panic!("{outcome:?}") };
-        assert_eq!(object::finalizers(&marked).collect::<Vec<_>>(), [FOREGROUND]);
-        let background = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+        let with = |propagation| DeleteOptions { propagation, ..DeleteOptions::default() };
+        let deployments = resource("apps", "v1", "Deployment", "deployments");
+        let held = marked(decide(&deployments, &pod(json!({})), &with(Some(Propagation::Foreground)), now()));
+        assert_eq!(object::finalizers(&held).collect::<Vec<_>>(), [FOREGROUND]);
         let jobs = resource("batch", "v1", "Job", "jobs");
-        assert_eq!(decide(&jobs, &pod(json!({})), &background, now()), Outcome::Remove);
-        assert!(matches!(decide(&jobs, &pod(json!({})), &DeleteOptions::default(), now()), Outcome::Mark(_)));
+        let outcome = decide(&jobs, &pod(json!({})), &with(Some(Propagation::Background)), now());
+        assert!(matches!(outcome, Outcome::Remove(_)));
+        let held = marked(decide(&jobs, &pod(json!({})), &with(None), now()));
+        assert_eq!(object::finalizers(&held).collect::<Vec<_>>(), [ORPHAN]);
     }
 
     #[test]

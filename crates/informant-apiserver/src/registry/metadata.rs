@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use crate::name_rules;
 use crate::object::{self, meta_mut, meta_str};
-use crate::registry::names;
+use crate::registry::{is_crd, is_namespace, names};
 use crate::resource::{GenerationRule, Resource};
 use crate::schema::path::FieldPath;
-use crate::status::{Cause, Status};
+use crate::status::Cause;
 
 /// The path of what is checked here.
 const METADATA: FieldPath<'static> = FieldPath::root("metadata");
@@ -47,13 +47,13 @@ pub(crate) fn begin_create(resource: &Resource, object: &mut Value, namespace: &
 pub(crate) fn begin_update(resource: &Resource, old: &Value, new: &mut Value) {
     let Some(meta) = meta_mut(new) else { return };
     meta.remove("selfLink");
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let given = meta.get(field).is_some_and(|value| !value.is_null() && value != "");
         if !given {
             carry(meta, old, field);
         }
     }
-    for field in ["generation", "name", "namespace"] {
+    for field in ["generation", "name", "namespace", "creationTimestamp"] {
         carry(meta, old, field);
     }
     if !resource.namespaced {
@@ -108,7 +108,7 @@ pub(crate) fn check(resource: &Resource, object: &Value) -> Vec<Cause> {
 /// What an update changes in metadata that can't change.
 pub(crate) fn check_update(old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let of = |object| object::at_path(object, &format!("metadata.{field}")).cloned().unwrap_or(Value::Null);
         if of(old) != of(new) {
             causes.push(Cause::invalid(format!("metadata.{field}"), &of(new), "field is immutable"));
@@ -130,14 +130,9 @@ pub(crate) fn check_update(old: &Value, new: &Value) -> Vec<Cause> {
 /// Checks that the parts of metadata have the right JSON types, so that everything behind may rely on it.
 ///
 /// # Errors
-/// 400 that names the field.
-pub(crate) fn check_types(object: &Value) -> Result<(), Status> {
-    if !object.is_object() {
-        return Err(Status::bad_request("the body of the request isn't an object"));
-    }
-    let wrong = |field: &str, wanted: &str| {
-        Err(Status::bad_request(format!("the object can't be read: {field} must be {wanted}")))
-    };
+/// One sentence that names the field.
+pub(crate) fn check_types(object: &Value) -> Result<(), String> {
+    let wrong = |field: &str, wanted: &str| Err(format!("{field} must be {wanted}"));
     let meta = match object.get("metadata") {
         None | Some(Value::Null) => return Ok(()),
         Some(Value::Object(meta)) => meta,
@@ -239,12 +234,16 @@ fn same_metadata(old: &Value, new: &Value) -> bool {
     of(old) == of(new) && old.iter().all(|(field, value)| field == "resourceVersion" || new.get(field) == Some(value))
 }
 
-/// Sets `deletionTimestamp` and `deletionGracePeriodSeconds`, and raises a generation that is in use.
-pub(crate) fn mark_deleted(object: &mut Value, timestamp: &str, grace_seconds: i64) {
+/// Sets `deletionTimestamp` and `deletionGracePeriodSeconds`, and raises a generation that is in use. Namespaces and
+/// CRDs, which go by their own rules, get the time alone.
+pub(crate) fn mark_deleted(resource: &Resource, object: &mut Value, timestamp: &str, grace_seconds: i64) {
     let generation = generation(object);
     let Some(meta) = meta_mut(object) else { return };
     let first = !meta.contains_key("deletionTimestamp");
     meta.insert("deletionTimestamp".into(), json!(timestamp));
+    if is_namespace(resource) || is_crd(resource) {
+        return;
+    }
     meta.insert("deletionGracePeriodSeconds".into(), json!(grace_seconds));
     if first && generation > 0 {
         meta.insert("generation".into(), json!(generation + 1));

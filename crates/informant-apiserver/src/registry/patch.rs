@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use crate::apply;
 use crate::object;
 use crate::patch;
+use crate::registry::decode::decode;
 use crate::registry::update::{Candidate, show_scale};
-use crate::registry::write::{check_kind, check_namespace};
-use crate::registry::{Registry, Target, Write, Written, scale, scale_paths, subresource};
+use crate::registry::write::{check_kind, check_name, check_namespace, read_body};
+use crate::registry::{Registry, Target, Write, Written, metadata, scale, scale_paths, subresource};
 use crate::resource::Resource;
 use crate::schema::{Definitions, Schema, SchemaView};
 use crate::service::body::Document;
@@ -87,9 +88,9 @@ impl Registry {
         let changed = self.change(target, write, |old, write| {
             let mut object = apply_patch(kind, old, &document.value, resource.schema.view())
                 .map_err(|refused| about(refused, resource, &target.name))?;
-            check_kind(resource, &mut object)?;
-            check_identity(resource, old, &object)?;
-            write.check_fields(resource, &object, &document.duplicates)?;
+            read_patched(resource, &mut object, &document.duplicates, write)?;
+            check_name(&target.name, &object)?;
+            check_namespace(resource, &target.namespace, &mut object)?;
             Ok(Candidate { object, owned: false })
         })?;
         changed.ok_or_else(|| target.not_found())
@@ -153,13 +154,15 @@ impl Registry {
     /// The configuration of an apply, checked and without the fields that its endpoint doesn't write.
     fn applied_config(&self, target: &Target, document: Document, write: &mut Write) -> Result<Value, Status> {
         let resource = target.resource();
-        let mut config = document.value;
+        let config = document.value;
         for field in ["apiVersion", "kind"] {
             if config.get(field).and_then(Value::as_str).unwrap_or("").is_empty() {
                 return Err(Status::bad_request(format!("an applied object must have {field}")));
             }
         }
-        check_kind(resource, &mut config)?;
+        let mut document = Document { value: config, duplicates: document.duplicates };
+        read_body(resource, &mut document, write)?;
+        let mut config = document.value;
         let given = object::name(&config);
         if !given.is_empty() && given != target.name {
             return Err(Status::bad_request(format!(
@@ -172,7 +175,6 @@ impl Registry {
         if object::at_path(&config, "metadata.managedFields").is_some_and(|fields| !fields.is_null()) {
             return Err(Status::bad_request("metadata.managedFields must be nil"));
         }
-        write.check_fields(resource, &config, &document.duplicates)?;
         subresource::strip_config(resource, &target.subresource, &mut config);
         Ok(config)
     }
@@ -199,19 +201,29 @@ fn about(mut refused: Status, resource: &Resource, name: &str) -> Status {
     refused
 }
 
-/// A patch can't make another object of an object.
-fn check_identity(resource: &Resource, old: &Value, new: &Value) -> Result<(), Status> {
-    let mut causes = Vec::new();
-    for field in ["name", "namespace"] {
-        let given = object::meta_str(new, field);
-        if given != object::meta_str(old, field) {
-            causes.push(Cause::invalid(format!("metadata.{field}"), &json!(given), "field is immutable"));
-        }
+/// Reads what a patch has made of an object as a body is read; what can't be read is the patch's fault.
+fn read_patched(
+    resource: &Resource,
+    object: &mut Value,
+    duplicates: &[String],
+    write: &mut Write,
+) -> Result<(), Status> {
+    if resource.custom {
+        check_kind(resource, object)?;
     }
-    if causes.is_empty() {
-        return Ok(());
-    }
-    Err(Status::invalid(&resource.group, &resource.kind, object::name(old), causes))
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
+    let same_kind = text("apiVersion") == resource.api_version() && text("kind") == resource.kind;
+    let read = if same_kind {
+        metadata::check_types(object)
+            .and_then(|()| decode(resource, object))
+            .and_then(|()| write.check_fields(resource, object, duplicates))
+    } else {
+        Err(format!("no kind \"{}\" of version \"{}\" is taken on this path", text("kind"), text("apiVersion")))
+    };
+    read.map_err(|why| {
+        let cause = Cause::invalid("patch", &json!(object.to_string()), why);
+        Status::invalid("", "", "", vec![cause])
+    })
 }
 
 fn require_manager(write: &Write) -> Result<(), Status> {

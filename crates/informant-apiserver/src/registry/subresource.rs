@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use crate::object::{self, at_path};
 use crate::registry::deletion::DeleteOptions;
-use crate::registry::update::Candidate;
-use crate::registry::{Deleted, Registry, Target, Write, Written, is_crd};
+use crate::registry::{ATTEMPTS, Deleted, Registry, Target, Write, is_crd, is_namespace, stale, write_error};
 use crate::resource::Resource;
 use crate::service::query::Query;
 use crate::status::Status;
+use crate::store::WriteError;
 
 /// Keeps of `new` what the endpoint writes, and everything else of `old`.
 pub(super) fn restrict(resource: &Resource, subresource: &str, old: &Value, new: &mut Value) {
@@ -84,36 +84,33 @@ impl Registry {
     ///
     /// # Errors
     /// 400 without a node, 404, 409 when the Pod is on one already.
-    pub(crate) fn bind(&self, target: &Target, body: &Value, write: &mut Write) -> Result<(), Status> {
+    pub(crate) fn bind(&self, target: &Target, body: &Value, write: &Write) -> Result<(), Status> {
         let node = at_path(body, "target.name").and_then(Value::as_str).unwrap_or("");
         if node.is_empty() {
             return Err(Status::bad_request("a Binding must name a node in target.name"));
         }
-        let pod = Target { subresource: String::new(), ..target.clone() };
-        let now = self.clock.now_seconds();
-        let bound = self.change(&pod, write, |old, _| {
-            let on = at_path(old, "spec.nodeName").and_then(Value::as_str).unwrap_or("");
+        for _ in 0..ATTEMPTS {
+            let current = self.get(target)?;
+            let name = object::name(&current);
+            let on = at_path(&current, "spec.nodeName").and_then(Value::as_str).unwrap_or("");
             if !on.is_empty() {
-                let why = format!("pod {} is already assigned to node \"{on}\"", object::name(old));
-                return Err(Status::conflict("", "pods/binding", object::name(old), why));
+                let why = format!("pod {name} is already assigned to node \"{on}\"");
+                return Err(Status::conflict("", "pods/binding", name, why));
             }
-            let mut new = old.clone();
-            if let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut) {
-                spec.insert("nodeName".into(), json!(node));
+            // Neither generation nor field ownership hear of a binding.
+            let mut bound = current.value().clone();
+            put_at(&mut bound, "spec", "nodeName", json!(node));
+            set_condition(&mut bound, "PodScheduled", &self.clock.now_seconds());
+            if write.options.dry_run {
+                return Ok(());
             }
-            // Status can't be written on this way; the scheduler's condition is set by a second write.
-            Ok(Candidate { object: new, owned: false })
-        })?;
-        if bound.is_none() {
-            return Err(target.not_found());
+            match self.store.update(&target.served.resource.storage, bound, current.resource_version()) {
+                Ok(_) => return Ok(()),
+                Err(WriteError::Conflict { .. }) => {}
+                Err(error) => return Err(write_error(target.resource(), &target.name, error)),
+            }
         }
-        let status = Target { subresource: "status".to_owned(), ..target.clone() };
-        self.change(&status, write, |old, _| {
-            let mut new = old.clone();
-            set_condition(&mut new, "PodScheduled", &now);
-            Ok(Candidate { object: new, owned: false })
-        })?;
-        Ok(())
+        Err(stale(target.resource(), &target.name))
     }
 
     /// `pods/eviction`: a delete with the options in the body. Disruption budgets aren't looked at.
@@ -125,20 +122,6 @@ impl Registry {
         options.dry_run |= dry_run;
         let pod = Target { subresource: String::new(), ..target.clone() };
         self.delete(&pod, &options)
-    }
-
-    /// Writes one field of an object as the server itself.
-    pub(super) fn write_own(
-        &self,
-        target: &Target,
-        manager: &str,
-        change: impl Fn(&mut Value),
-    ) -> Result<Option<Written>, Status> {
-        self.change(target, &mut Write::internal(manager), |old, _| {
-            let mut object = old.clone();
-            change(&mut object);
-            Ok(Candidate { object, owned: false })
-        })
     }
 }
 
@@ -153,10 +136,6 @@ fn set_condition(object: &mut Value, kind: &str, now: &str) {
     }
 }
 
-fn is_namespace(resource: &Resource) -> bool {
-    resource.group.is_empty() && resource.plural == "namespaces"
-}
-
 /// Sets `new.<field>` to what `old` has there.
 fn carry(new: &mut Value, old: &Value, field: &str) {
     put(new, field, old.get(field).cloned());
@@ -168,6 +147,12 @@ fn carry_path(new: &mut Value, old: &Value, field: &str) {
     let Some(root) = new.as_object_mut() else { return };
     let spec = root.entry("spec").or_insert_with(|| json!({}));
     put(spec, field, kept);
+}
+
+fn put_at(object: &mut Value, parent: &str, field: &str, value: Value) {
+    if let Some(parent) = object.get_mut(parent) {
+        put(parent, field, Some(value));
+    }
 }
 
 fn keep_meta(new: &mut Value, old: &Value, field: &str) {

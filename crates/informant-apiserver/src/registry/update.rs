@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::managed_fields;
 use crate::object;
-use crate::registry::write::{check_kind, check_name, check_namespace};
+use crate::registry::write::{check_name, check_namespace, read_body};
 use crate::registry::{
     ATTEMPTS, Registry, Target, Write, Written, metadata, scale, scale_paths, stale, subresource, write_error,
 };
@@ -27,21 +27,20 @@ impl Registry {
     ///
     /// # Errors
     /// 400 for a body that doesn't fit the path, 404, 409 when the object has changed meanwhile, 422 for its content.
-    pub(crate) fn update(&self, target: &Target, document: Document, write: &mut Write) -> Result<Written, Status> {
+    pub(crate) fn update(&self, target: &Target, mut document: Document, write: &mut Write) -> Result<Written, Status> {
         if target.subresource == "scale" {
             return self.update_scale(target, &document.value, write);
         }
         let resource = target.resource();
+        read_body(resource, &mut document, write)?;
         let mut object = document.value;
-        check_kind(resource, &mut object)?;
         check_name(&target.name, &object)?;
         check_namespace(resource, &target.namespace, &mut object)?;
-        write.check_fields(resource, &object, &document.duplicates)?;
         let unversioned = object::resource_version(&object).is_empty();
         let changed = self.change(target, write, |old, _| {
             if unversioned && !resource.rules.unconditional_update {
                 let cause = Cause::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
-                return Err(Status::invalid(&resource.group, &resource.kind, object::name(old), vec![cause]));
+                return Err(Status::invalid(&resource.group, &resource.plural, object::name(old), vec![cause]));
             }
             Ok(Candidate { object: object.clone(), owned: false })
         })?;
@@ -58,6 +57,7 @@ impl Registry {
 
     fn update_scale(&self, target: &Target, body: &Value, write: &mut Write) -> Result<Written, Status> {
         let paths = scale_paths(target)?;
+        check_name(&target.name, body)?;
         let resource = target.resource();
         let changed = self.change(target, write, |old, _| {
             Ok(Candidate { object: scale::write(resource, old, paths, body)?, owned: false })
@@ -106,11 +106,9 @@ impl Registry {
     ) -> Result<Value, Status> {
         let resource = target.resource();
         let mut new = candidate.object;
-        metadata::check_types(&new)?;
         metadata::begin_update(resource, old, &mut new);
         subresource::restrict(resource, &target.subresource, old, &mut new);
         self.admit(resource, &target.subresource, Some(old), &mut new)?;
-        self.allocate(resource, Some(old), &mut new)?;
         if let Some(generation) = metadata::next_generation(resource, old, &new) {
             object::set_meta(&mut new, "generation", json!(generation));
         }
@@ -121,6 +119,7 @@ impl Registry {
             let writer = write.writer(&api_version, &target.subresource, &now);
             managed_fields::track_update(Some(old), &mut new, resource.schema.view(), &writer);
         }
+        self.allocate(resource, Some(old), &mut new)?;
         object::set_meta(&mut new, "resourceVersion", json!(object::resource_version(old)));
         Ok(new)
     }
@@ -133,21 +132,22 @@ impl Registry {
         write: &Write,
     ) -> Result<Written, WriteError> {
         let expected = current.resource_version();
-        let shown = |object: &Object| Written { object: target.served.view(object).into_owned(), created: false };
         if write.options.dry_run {
             return Ok(Written { object: new, created: false });
         }
-        let gone = metadata::may_vanish(&new);
-        let stored = if gone {
+        if metadata::may_vanish(&new) {
             // The last hold is off: the write that took it off is what removes the object.
-            self.store.delete(target.storage(), &target.namespace, &target.name, Some(expected))?
-        } else {
-            self.store.update(target.storage(), target.served.to_storage(new, Some(current)), expected)?
-        };
-        if gone || stored.resource_version() != expected {
-            self.after_write(target, gone);
+            let gone = self.store.delete(target.storage(), &target.namespace, &target.name, Some(expected))?;
+            self.after_write(target, true);
+            let mut object = new;
+            object::set_meta(&mut object, "resourceVersion", json!(object::resource_version(&gone)));
+            return Ok(Written { object, created: false });
         }
-        Ok(shown(&stored))
+        let stored = self.store.update(target.storage(), target.served.to_storage(new, Some(current)), expected)?;
+        if stored.resource_version() != expected {
+            self.after_write(target, false);
+        }
+        Ok(Written { object: target.served.view(&stored).into_owned(), created: false })
     }
 }
 

@@ -4,11 +4,13 @@ use serde_json::{Value, json};
 
 use crate::managed_fields::Writer;
 use crate::object;
+use crate::registry::decode::decode;
 use crate::registry::metadata;
 use crate::resource::Resource;
 use crate::schema::prune;
+use crate::service::body::Document;
 use crate::service::query::{FieldValidation, WriteOptions};
-use crate::status::Status;
+use crate::status::{Cause, Status};
 
 /// Most warnings of one answer, and most unknown fields that an error names.
 const MAX_WARNINGS: usize = 100;
@@ -52,13 +54,13 @@ impl Write {
     /// Looks for duplicate and unknown fields: warns of them, or refuses them, as the request wants it.
     ///
     /// # Errors
-    /// 400 that names the fields, in strict mode.
+    /// In strict mode, one sentence that names the fields.
     pub(crate) fn check_fields(
         &mut self,
         resource: &Resource,
         object: &Value,
         duplicates: &[String],
-    ) -> Result<(), Status> {
+    ) -> Result<(), String> {
         if self.options.field_validation == FieldValidation::Ignore {
             return Ok(());
         }
@@ -70,13 +72,23 @@ impl Write {
             self.warnings.extend(problems);
             return Ok(());
         }
-        Err(Status::bad_request(format!(
-            "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: {problems}",
-            kind = resource.kind,
-            version = resource.version,
-            problems = problems.join(", "),
-        )))
+        Err(format!("strict decoding error: {}", problems.join(", ")))
     }
+}
+
+/// Reads the body of a create, an update or an apply: of the right kind and types, with known fields.
+///
+/// # Errors
+/// 400, and 422 for another kind in a custom resource's place.
+pub(super) fn read_body(resource: &Resource, body: &mut Document, write: &mut Write) -> Result<(), Status> {
+    check_kind(resource, &mut body.value)?;
+    metadata::check_types(&body.value)
+        .and_then(|()| decode(resource, &mut body.value))
+        .and_then(|()| write.check_fields(resource, &body.value, &body.duplicates))
+        .map_err(|why| {
+            let (kind, version) = (&resource.kind, &resource.version);
+            Status::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+        })
 }
 
 /// Checks that a body is of the kind that the path takes; a built-in kind's body may leave its kind out.
@@ -84,7 +96,9 @@ impl Write {
 /// # Errors
 /// 400 that says what it is and what it should be.
 pub(crate) fn check_kind(resource: &Resource, body: &mut Value) -> Result<(), Status> {
-    metadata::check_types(body)?;
+    if !body.is_object() {
+        return Err(Status::bad_request("the body of the request isn't an object"));
+    }
     let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let expected = resource.api_version();
@@ -98,6 +112,10 @@ pub(crate) fn check_kind(resource: &Resource, body: &mut Value) -> Result<(), St
         return Err(Status::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version ({expected})"
         )));
+    }
+    if resource.custom && kind != resource.kind {
+        let cause = Cause::invalid("kind", &json!(kind), format!("must be {}", resource.kind));
+        return Err(Status::invalid(&resource.group, &kind, object::name(body), vec![cause]));
     }
     if !kind.is_empty() && kind != resource.kind {
         return Err(Status::bad_request(format!(

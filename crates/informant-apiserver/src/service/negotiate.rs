@@ -30,8 +30,8 @@ pub(crate) enum Form {
     /// The object or list itself.
     #[default]
     Object,
-    /// `Table`, with the `meta.k8s.io` version asked for.
-    Table(&'static str),
+    /// `Table`
+    Table,
     /// `PartialObjectMetadata`, or its list.
     PartialMetadata,
 }
@@ -70,14 +70,13 @@ pub(crate) fn media_type(content_type: &str) -> String {
 
 /// The form that a range asks for; `None` when it isn't known here.
 fn form(range: &MediaRange<'_>) -> Option<Form> {
-    let version = match range.get("v") {
-        None | Some("v1") => "v1",
-        Some("v1beta1") => "v1beta1",
-        Some(_) => return None,
-    };
+    // Older versions of these forms aren't written; clients list the new one first.
+    if range.get("v").is_some_and(|version| version != "v1") {
+        return None;
+    }
     match (range.get("as"), range.get("g")) {
         (None, _) => Some(Form::Object),
-        (Some("Table"), Some("meta.k8s.io")) => Some(Form::Table(version)),
+        (Some("Table"), Some("meta.k8s.io")) => Some(Form::Table),
         (Some("PartialObjectMetadata" | "PartialObjectMetadataList"), Some("meta.k8s.io")) => {
             Some(Form::PartialMetadata)
         }
@@ -115,7 +114,7 @@ mod tests {
     #[test]
     fn kubectl_get_asks_for_a_table_first() {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-        assert_eq!(representation(accept).map(|found| found.form), Ok(Form::Table("v1")));
+        assert_eq!(representation(accept).map(|found| found.form), Ok(Form::Table));
     }
 
     #[test]

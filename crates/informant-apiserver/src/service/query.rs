@@ -88,14 +88,14 @@ impl Query {
         }
     }
 
-    /// A whole number of at least zero.
+    /// A number of things or seconds; missing and negative mean the same as 0: no bound.
     ///
     /// # Errors
-    /// 400 for anything else.
-    pub(crate) fn number(&self, key: &str) -> Result<Option<u64>, Status> {
+    /// 400 for anything that isn't a whole number.
+    pub(crate) fn count(&self, key: &str) -> Result<u64, Status> {
         match self.get(key) {
-            None | Some("") => Ok(None),
-            Some(text) => text.parse().map(Some).map_err(|_| {
+            None | Some("") => Ok(0),
+            Some(text) => text.parse::<i64>().map(|number| u64::try_from(number).unwrap_or(0)).map_err(|_| {
                 Status::bad_request(format!("the query parameter {key} must be a whole number, not \"{text}\""))
             }),
         }
@@ -114,7 +114,7 @@ impl Query {
             "Ignore" => FieldValidation::Ignore,
             "Strict" => FieldValidation::Strict,
             other => {
-                causes.push(unsupported("fieldValidation", other, r#""Ignore", "Strict", "Warn""#));
+                causes.push(unsupported("fieldValidation", other, "\"\", \"Ignore\", \"Strict\", \"Warn\""));
                 FieldValidation::Warn
             }
         };
@@ -160,7 +160,7 @@ mod tests {
         let query = Query::parse("labelSelector=a%3Db%2Cc&watch&limit=5&limit=6&x=a+b").unwrap();
         assert_eq!(query.text("labelSelector"), "a=b,c");
         assert_eq!(query.flag("watch"), Ok(Some(true)));
-        assert_eq!(query.number("limit"), Ok(Some(5)));
+        assert_eq!(query.count("limit"), Ok(5));
         assert_eq!(query.text("x"), "a b");
         assert_eq!(Query::parse("a=%zz").map_err(|status| status.code).err(), Some(400));
     }
@@ -171,9 +171,10 @@ mod tests {
         let status = query.write_options("CreateOptions").unwrap_err();
         assert_eq!(status.code, 422);
         assert_eq!(status.details.map(|details| details.causes.len()), Some(2));
-        let query = Query::parse("watch=maybe&limit=-1").unwrap();
+        let query = Query::parse("watch=maybe&limit=many&timeoutSeconds=-1").unwrap();
         assert_eq!(query.flag("watch").map_err(|status| status.code), Err(400));
-        assert_eq!(query.number("limit").map_err(|status| status.code), Err(400));
+        assert_eq!(query.count("limit").map_err(|status| status.code), Err(400));
+        assert_eq!(query.count("timeoutSeconds"), Ok(0));
     }
 
     #[test]

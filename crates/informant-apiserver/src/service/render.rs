@@ -4,6 +4,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value, json};
 
+use crate::clock::Clock;
 use crate::list::Page;
 use crate::registry::Served;
 use crate::resource::Resource;
@@ -11,6 +12,7 @@ use crate::service::answer::{Answer, ResponseBody};
 use crate::service::negotiate::{Form, Format, Representation};
 use crate::status::Status;
 use crate::store::Object;
+use crate::table::{IncludeObject, Table, partial_metadata};
 use crate::watch::WatchEvent;
 
 /// How the objects of one request are written.
@@ -18,13 +20,18 @@ use crate::watch::WatchEvent;
 pub(crate) struct Renderer {
     /// What the client takes.
     pub(crate) representation: Representation,
+    /// How much of each object goes with its row in a table.
+    pub(crate) include: IncludeObject,
+    /// What the ages in tables are counted by.
+    pub(crate) clock: Clock,
 }
 
 impl Renderer {
     /// An object of `resource`, in its version.
     pub(crate) fn object(&self, code: u16, resource: &Resource, object: &Value) -> Answer {
         match self.representation.form {
-            Form::Object | Form::Table(_) => self.value(code, object),
+            Form::Object => self.value(code, object),
+            Form::Table => self.value(code, &self.table(resource).single(object, true)),
             Form::PartialMetadata => self.value(code, &partial_metadata(object)),
         }
     }
@@ -55,14 +62,14 @@ impl Renderer {
         let resource = &served.resource;
         let meta = list_meta(page);
         match (self.representation.form, self.representation.format) {
-            (Form::Object | Form::Table(_), Format::Json) => {
+            (Form::Object, Format::Json) => {
                 let list = List { served, meta: &meta, items: &page.items };
                 match serde_json::to_vec(&list) {
                     Ok(bytes) => Answer::new(200, "application/json", ResponseBody::whole(bytes)),
                     Err(error) => Answer::failure(&Status::internal(format!("the list can't be written: {error}"))),
                 }
             }
-            (Form::Object | Form::Table(_), Format::Yaml) => {
+            (Form::Object, Format::Yaml) => {
                 match serde_json::to_value(List { served, meta: &meta, items: &page.items }) {
                     Ok(list) => self.value(200, &list),
                     Err(error) => Answer::failure(&Status::internal(format!("the list can't be written: {error}"))),
@@ -74,6 +81,11 @@ impl Renderer {
                     "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "items": items,
                 });
                 self.value(200, &list)
+            }
+            (Form::Table, _) => {
+                let items: Vec<_> = page.items.iter().map(|item| served.view(item)).collect();
+                let items = items.iter().map(AsRef::as_ref);
+                self.value(200, &self.table(resource).list(items, Value::Object(meta)))
             }
         }
     }
@@ -101,16 +113,21 @@ impl Renderer {
 
     fn event_object(&self, served: &Served, object: &Object, first: bool) -> Bytes {
         match self.representation.form {
-            Form::Object | Form::Table(_) if !served.converts() => object.json(),
-            Form::Object | Form::Table(_) => served.view(object).to_string().into(),
+            Form::Object if !served.converts() => object.json(),
+            Form::Object => served.view(object).to_string().into(),
+            Form::Table => self.table(&served.resource).single(&served.view(object), first).to_string().into(),
             Form::PartialMetadata => partial_metadata(&served.view(object)).to_string().into(),
         }
+    }
+
+    fn table<'r>(&self, resource: &'r Resource) -> Table<'r> {
+        Table::new(resource, &self.clock.now_seconds(), self.include)
     }
 
     fn bookmark(&self, resource: &Resource, resource_version: u64, initial_events_end: bool) -> Value {
         let (kind, api_version) = match self.representation.form {
             Form::PartialMetadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
-            Form::Object | Form::Table(_) => (resource.kind.as_str(), resource.api_version()),
+            Form::Object | Form::Table => (resource.kind.as_str(), resource.api_version()),
         };
         let mut meta = json!({"resourceVersion": resource_version.to_string(), "creationTimestamp": null});
         if initial_events_end {
@@ -178,9 +195,4 @@ pub(crate) fn list_meta(page: &Page) -> Map<String, Value> {
         meta.insert("remainingItemCount".into(), json!(count));
     }
     meta
-}
-
-fn partial_metadata(object: &Value) -> Value {
-    let meta = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
-    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta})
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::list::{self, ListOptions, Page, Selector};
 use crate::object;
-use crate::registry::deletion::DeleteOptions;
+use crate::registry::deletion::{self, DeleteOptions};
 use crate::registry::{Deleted, PatchKind, Registry, Served, Target, Write, Written};
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::service::answer::Answer;
@@ -18,6 +18,7 @@ use crate::service::route::ResourcePath;
 use crate::service::{Caller, Shared, watching};
 use crate::status::{Reason, Status};
 use crate::store::Scope;
+use crate::table::IncludeObject;
 use crate::watch::Watch;
 
 /// Subresources that reach into running containers; there are none on this server.
@@ -64,7 +65,9 @@ impl<'a> ResourceRequest<'a> {
         } else {
             negotiate::representation(&caller.accept)?
         };
-        Ok(Self { shared, caller, target, renderer: Renderer { representation } })
+        let include = IncludeObject::parse(caller.query.text("includeObject"))?;
+        let renderer = Renderer { representation, include, clock: shared.registry.clock() };
+        Ok(Self { shared, caller, target, renderer })
     }
 
     fn registry(&self) -> &Registry {
@@ -180,11 +183,11 @@ impl<'a> ResourceRequest<'a> {
         Ok(ListOptions {
             resource_version: query.text("resourceVersion").to_owned(),
             resource_version_match: query.text("resourceVersionMatch").to_owned(),
-            limit: query.number("limit")?.unwrap_or(0),
+            limit: query.count("limit")?,
             continue_token: query.text("continue").to_owned(),
             send_initial_events: query.flag("sendInitialEvents")?,
             allow_watch_bookmarks: query.flag("allowWatchBookmarks")?.unwrap_or(false),
-            timeout_seconds: query.number("timeoutSeconds")?.unwrap_or(0),
+            timeout_seconds: query.count("timeoutSeconds")?,
         })
     }
 
@@ -215,11 +218,11 @@ impl<'a> ResourceRequest<'a> {
     }
 
     fn create_subresource(&self, body: &[u8]) -> Result<Answer, Status> {
-        let mut write = self.write("CreateOptions")?;
+        let write = self.write("CreateOptions")?;
         let document = self.decode(body)?;
         match self.target.subresource.as_str() {
             "binding" => {
-                self.registry().bind(&self.target, &document.value, &mut write)?;
+                self.registry().bind(&self.target, &document.value, &write)?;
                 Ok(self.renderer.value(201, &success(None)))
             }
             "eviction" => {
@@ -261,7 +264,7 @@ impl<'a> ResourceRequest<'a> {
     fn delete(&self, body: &[u8]) -> Result<Answer, Status> {
         let options = self.delete_options(body)?;
         let resource = self.target.resource();
-        Ok(match self.registry().delete(&self.target, &options)? {
+        let answer = match self.registry().delete(&self.target, &options)? {
             Deleted::Gone(object) if resource.rules.returns_deleted_object => {
                 self.renderer.object(200, resource, &object)
             }
@@ -275,7 +278,8 @@ impl<'a> ResourceRequest<'a> {
                 let code = if options.accepted_code { 202 } else { 200 };
                 self.renderer.object(code, resource, &object)
             }
-        })
+        };
+        Ok(answer.warnings(deletion::warning(resource, &options).as_slice()))
     }
 
     async fn delete_collection(&self, body: &[u8]) -> Result<Answer, Status> {
