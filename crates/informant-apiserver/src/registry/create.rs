@@ -133,7 +133,7 @@ impl Registry {
         }
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut refused = Status::forbidden(&resource.group, &resource.plural, name, why);
-        let details = refused.details.get_or_insert_with(Details::default);
+        let details = refused.details.get_or_insert_default();
         let message = format!("namespace {namespace} is being terminated");
         details.causes.push(Cause::new("NamespaceTerminating", message, "metadata.namespace"));
         Err(refused)
