@@ -34,7 +34,7 @@ use serde_json::Value;
 pub(crate) use self::catalog::{Catalog, Served};
 pub(crate) use self::delete::Deleted;
 pub(crate) use self::patch::PatchKind;
-pub(crate) use self::write::Write;
+pub(crate) use self::write::{Write, read_body};
 use crate::clock::Clock;
 use crate::resource::{Resource, StorageId};
 use crate::status::Status;

@@ -140,7 +140,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
-    let user = shared.tokens.authenticate(&parts.headers)?;
+    let user = shared.tokens.authenticate(&parts.headers, shared.registry.clock().now())?;
     let caller = Caller {
         query: Query::parse(parts.uri.query().unwrap_or(""))?,
         path: parts.uri.path().to_owned(),

@@ -536,3 +536,48 @@ async fn events_are_one_store_with_two_views() {
         get(&server, "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dother").await.json();
     assert_eq!(found["items"], json!([]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn reviews_and_tokens_are_answered_and_not_stored() {
+    let server = server();
+    let version = server.resource_version();
+    let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let review = json!({"spec": {"resourceAttributes": {"verb": "create", "resource": "pods"}}});
+    assert_eq!(post(&server, reviews, &review).await.expect(201).json()["status"]["allowed"], true);
+    let whoami = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let admin = post(&server, whoami, &json!({})).await.expect(201).json();
+    assert_eq!(admin["status"]["userInfo"]["username"], "system:admin");
+    let path = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    let token = post(&server, path, &json!({"spec": {}})).await.expect(201).json();
+    let bearer = format!("Bearer {}", token["status"]["token"].as_str().unwrap());
+    let account = call(&server, "POST", whoami).header("authorization", &bearer).json(&json!({})).send().await;
+    assert_eq!(account.expect(201).json()["status"]["userInfo"]["username"], "system:serviceaccount:default:default");
+    get(&server, reviews).await.expect(405);
+    assert_eq!(server.resource_version(), version);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_tokens_configured_others_are_not_let_in() {
+    let user = informant_apiserver::User::new("alice", ["team"]);
+    let server = ApiServer::builder().token("secret", user).build();
+    assert_eq!(get(&server, CONFIGS).await.expect(401).reason(), "Unauthorized");
+    call(&server, "GET", CONFIGS).header("authorization", "Bearer wrong").send().await.expect(401);
+    call(&server, "GET", CONFIGS).header("authorization", "Bearer secret").send().await.expect(200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_has_columns_in_its_first_watch_event_only() {
+    let server = server();
+    let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+    let version = server.resource_version();
+    post(&server, CONFIGS, &config("one")).await.expect(201);
+    post(&server, CONFIGS, &config("two")).await.expect(201);
+    let table = call(&server, "GET", CONFIGS).header("accept", accept).send().await.expect(200).json();
+    assert_eq!((&table["kind"], &table["columnDefinitions"][0]["name"]), (&json!("Table"), &json!("Name")));
+    assert_eq!(table["rows"][1]["cells"][0], "one");
+    let path = format!("{CONFIGS}?watch=1&resourceVersion={version}&timeoutSeconds=1");
+    let watched = call(&server, "GET", &path).header("accept", accept).send().await.expect(200);
+    let events: Vec<Value> = watched.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(events[0]["object"]["columnDefinitions"].is_array(), "{}", events[0]);
+    assert!(events[1]["object"]["columnDefinitions"].is_null(), "{}", events[1]);
+}

@@ -9,7 +9,7 @@ use crate::registry::write::{check_namespace, read_body};
 use crate::registry::{Registry, Target, Write, Written, is_crd, metadata, names, write_error};
 use crate::resource::Resource;
 use crate::service::body::Document;
-use crate::status::{Cause, Details, Status};
+use crate::status::{Cause, Status};
 use crate::store::WriteError;
 
 /// How many names are tried for a `generateName`.

@@ -80,7 +80,7 @@ impl Write {
 ///
 /// # Errors
 /// 400, and 422 for another kind in a custom resource's place.
-pub(super) fn read_body(resource: &Resource, body: &mut Document, write: &mut Write) -> Result<(), Status> {
+pub(crate) fn read_body(resource: &Resource, body: &mut Document, write: &mut Write) -> Result<(), Status> {
     check_kind(resource, &mut body.value)?;
     metadata::check_types(&body.value)
         .and_then(|()| decode(resource, &mut body.value))

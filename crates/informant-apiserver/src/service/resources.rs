@@ -8,7 +8,8 @@ use std::sync::Arc;
 use crate::list::{self, ListOptions, Page, Selector};
 use crate::object;
 use crate::registry::deletion::{self, DeleteOptions};
-use crate::registry::{Deleted, PatchKind, Registry, Served, Target, Write, Written};
+use crate::registry::{Deleted, PatchKind, Registry, Served, Target, Write, Written, read_body};
+use crate::review;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::service::answer::Answer;
 use crate::service::body::{self, Document};
@@ -213,8 +214,30 @@ impl<'a> ResourceRequest<'a> {
     fn create(&self, body: &[u8]) -> Result<Answer, Status> {
         let mut write = self.write("CreateOptions")?;
         let document = self.decode(body)?;
+        if self.target.resource().rules.virtual_only {
+            return self.create_virtual(document, &mut write);
+        }
         let written = self.registry().create(&self.target, document, &mut write)?;
         Ok(self.written(&written, &write))
+    }
+
+    /// Answers a create of which nothing is stored.
+    fn create_virtual(&self, mut document: Document, write: &mut Write) -> Result<Answer, Status> {
+        let resource = self.target.resource();
+        read_body(resource, &mut document, write)?;
+        let body = document.value;
+        if resource.plural == "bindings" {
+            let name = object::name(&body).to_owned();
+            let pods = self.registry().catalog().find("", "v1", "pods").cloned().ok_or_else(Status::no_such_path)?;
+            let pod = Target { served: pods, name, ..self.target.clone() };
+            self.registry().bind(&pod, &body, write)?;
+            return Ok(self.renderer.value(201, &success(None)));
+        }
+        let clock = self.registry().clock();
+        let known = |token: &str| self.shared.tokens.user_of(token, clock.now());
+        let namespace = &self.target.namespace;
+        let answer = review::answer(resource, body, namespace, &self.caller.user, known, &clock.now_seconds())?;
+        Ok(self.renderer.value(201, &answer).warnings(&write.warnings))
     }
 
     fn create_subresource(&self, body: &[u8]) -> Result<Answer, Status> {
@@ -228,6 +251,12 @@ impl<'a> ResourceRequest<'a> {
             "eviction" => {
                 self.registry().evict(&self.target, &document.value, write.options.dry_run)?;
                 Ok(self.renderer.value(201, &success(None)))
+            }
+            "token" => {
+                let account = self.registry().get(&self.target)?;
+                let now = self.registry().clock().now();
+                let token = review::token(&account, &document.value, now, &self.shared.next_audit_id())?;
+                Ok(self.renderer.value(201, &token))
             }
             _ => Err(method_not_allowed()),
         }

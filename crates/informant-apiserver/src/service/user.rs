@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
+use crate::review;
 use crate::status::{Reason, Status};
 
 /// A user as reviews report it. Nothing is refused to anybody.
@@ -53,13 +54,19 @@ impl Tokens {
     /// Who sends a request with these headers.
     ///
     /// # Errors
-    /// 401 when tokens are configured and the request brings none of them.
-    pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User, Status> {
-        if self.by_token.is_empty() {
-            return Ok(User::admin());
-        }
+    /// 401 when tokens are configured and the request brings neither one of them nor one that was issued here.
+    pub(crate) fn authenticate(&self, headers: &HeaderMap, now: jiff::Timestamp) -> Result<User, Status> {
         let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or("");
         let token = header.strip_prefix("Bearer ").or_else(|| header.strip_prefix("bearer ")).unwrap_or("").trim();
-        self.by_token.get(token).cloned().ok_or_else(|| Status::new(Reason::Unauthorized, "Unauthorized"))
+        match self.user_of(token, now) {
+            Some(user) => Ok(user),
+            None if self.by_token.is_empty() => Ok(User::admin()),
+            None => Err(Status::new(Reason::Unauthorized, "Unauthorized")),
+        }
+    }
+
+    /// Whose token it is: a configured one, or one that was issued for a service account.
+    pub(crate) fn user_of(&self, token: &str, now: jiff::Timestamp) -> Option<User> {
+        self.by_token.get(token).cloned().or_else(|| review::service_account(token, now))
     }
 }
