@@ -25,7 +25,7 @@ mod managed_fields;
 mod name_rules;
 mod namespace_controller;
 mod object;
-pub mod openapi;
+mod openapi;
 mod patch;
 mod protobuf;
 mod registry;
@@ -39,6 +39,7 @@ mod task_set;
 mod watch;
 
 pub use crate::listen::{ListenError, ListenOptions, Listening};
+pub use crate::openapi::{Description, Descriptions};
 pub use crate::server::{ApiServer, ApiServerBuilder};
 pub use crate::service::ApiService;
 pub use crate::service::answer::ResponseBody;

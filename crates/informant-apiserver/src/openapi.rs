@@ -66,7 +66,7 @@ pub(crate) fn hash(resources: &[Arc<Resource>], group: &str, version: &str, desc
     };
     add(env!("CARGO_PKG_VERSION"));
     add(&builtin::fingerprint());
-    add(&descriptions.fingerprint());
+    add(descriptions.marker());
     for resource in of_group_version(resources, group, version) {
         add(&resource.plural);
         add(&resource.kind);

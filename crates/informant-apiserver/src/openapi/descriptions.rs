@@ -1,15 +1,18 @@
 //! Human text for the built-in kinds, which this crate doesn't carry: the program that builds the server may bring it.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
-use crate::discovery::content_hash;
+/// Where the text of a group version's definitions comes from.
+type Source = dyn Fn(&str) -> BTreeMap<String, Description> + Send + Sync;
 
-/// Text by definition name, for example `io.k8s.api.core.v1.PodSpec`. Empty by default: `kubectl explain` then shows fields
-/// and types without prose.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Text for what `kubectl explain` says of built-in kinds, by group version. Without any it shows fields and types only.
+///
+/// The text of a group version is asked for when its document is made, so a server that nobody explains never makes it.
+#[derive(Clone, Default)]
 pub struct Descriptions {
-    /// The text of each definition.
-    pub definitions: BTreeMap<String, Description>,
+    source: Option<Arc<Source>>,
 }
 
 /// What is said of one definition.
@@ -24,16 +27,25 @@ pub struct Description {
 // === impl Descriptions ===
 
 impl Descriptions {
-    /// A hash of the whole text; the same text has the same hash.
-    pub(crate) fn fingerprint(&self) -> String {
-        let mut content = Vec::new();
-        for (name, description) in &self.definitions {
-            let fields = description.fields.iter().flat_map(|(field, text)| [field.as_str(), text.as_str()]);
-            for part in [name.as_str(), description.text.as_str()].into_iter().chain(fields) {
-                content.extend_from_slice(part.as_bytes());
-                content.push(0);
-            }
-        }
-        content_hash(&content)
+    /// Texts by definition name (`io.k8s.api.core.v1.PodSpec`) for a group version (`apps/v1`, and `v1` for the core group).
+    ///
+    /// The function has to give the same for the same group version each time: clients cache what they have read.
+    pub fn by_group_version(source: impl Fn(&str) -> BTreeMap<String, Description> + Send + Sync + 'static) -> Self {
+        Self { source: Some(Arc::new(source)) }
+    }
+
+    pub(super) fn of(&self, group_version: &str) -> BTreeMap<String, Description> {
+        self.source.as_ref().map(|source| source(group_version)).unwrap_or_default()
+    }
+
+    /// What tells documents with text from documents without, for their hash.
+    pub(super) fn marker(&self) -> &'static str {
+        if self.source.is_some() { "described" } else { "plain" }
+    }
+}
+
+impl fmt::Debug for Descriptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Descriptions").field(&self.marker()).finish()
     }
 }

@@ -23,14 +23,17 @@ pub(super) struct Schemas {
 pub(super) fn of(served: &[&Resource], all: &[Arc<Resource>], descriptions: &Descriptions) -> Schemas {
     let mut schemas = Schemas { values: Map::new(), by_kind: BTreeMap::new() };
     if let Some(resource) = served.iter().find(|resource| !resource.custom) {
-        schemas.add_definitions(resource.schema.definitions(), descriptions, None);
+        schemas.add_definitions(resource.schema.definitions(), &descriptions.of(&resource.api_version()), None);
     }
     if served.iter().any(|resource| resource.custom) {
         // Any built-in group has metadata; this one's table is small.
         let source = all.iter().find(|resource| resource.group == "apiextensions.k8s.io");
         let roots = [format!("{META}.ObjectMeta"), format!("{META}.ListMeta")];
         match source {
-            Some(source) => schemas.add_definitions(source.schema.definitions(), descriptions, Some(&roots)),
+            Some(source) => {
+                let descriptions = descriptions.of(&source.api_version());
+                schemas.add_definitions(source.schema.definitions(), &descriptions, Some(&roots));
+            }
             None => schemas.values.extend(roots.map(|name| (name, json!({"type": "object"})))),
         }
     }
@@ -55,14 +58,19 @@ impl Schemas {
     }
 
     /// Adds the definitions that can be reached from `roots`, or all.
-    fn add_definitions(&mut self, definitions: &Definitions, descriptions: &Descriptions, roots: Option<&[String]>) {
+    fn add_definitions(
+        &mut self,
+        definitions: &Definitions,
+        descriptions: &BTreeMap<String, Description>,
+        roots: Option<&[String]>,
+    ) {
         let wanted = roots.map(|roots| reachable(definitions, roots));
         for (name, schema) in &definitions.by_name {
             if wanted.as_ref().is_some_and(|wanted| !wanted.contains(name)) {
                 continue;
             }
             let mut schema_value = serde_json::to_value(schema).unwrap_or_default();
-            if let Some(description) = descriptions.definitions.get(name) {
+            if let Some(description) = descriptions.get(name) {
                 describe(&mut schema_value, description);
             }
             publish(&mut schema_value);

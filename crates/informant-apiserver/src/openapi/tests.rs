@@ -112,7 +112,8 @@ fn descriptions_are_merged_in_and_change_the_hash() {
     let name = "io.k8s.api.core.v1.Pod".to_owned();
     let text =
         Description { text: "A pod.".to_owned(), fields: BTreeMap::from([("spec".to_owned(), "What.".to_owned())]) };
-    let descriptions = Descriptions { definitions: BTreeMap::from([(name.clone(), text)]) };
+    let texts = BTreeMap::from([(name.clone(), text)]);
+    let descriptions = Descriptions::by_group_version(move |_| texts.clone());
     let document = document(&resources, "", "v1", &descriptions).unwrap();
     let pod = &document["components"]["schemas"][&name];
     assert_eq!(pod["description"], "A pod.");

@@ -1,0 +1,139 @@
+//! What was typed, as plain values. What it means is decided in [`commands`](crate::commands).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Informers, controllers and an embedded API server for Kubernetes.
+///
+/// `informant demo` needs no cluster: it starts an API server of its own and runs an operator on it.
+#[derive(Debug, Parser)]
+#[command(name = "informant", version, propagate_version = true, max_term_width = 110)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the MyApp operator on an embedded API server (or on your cluster) and show what happens
+    Demo(DemoArgs),
+    /// Run the embedded API server alone, for kubectl and any other client
+    Apiserver(ApiserverArgs),
+    /// Follow any resource through an informer, also one whose CRD isn't there yet
+    Watch(WatchArgs),
+}
+
+/// `informant demo`
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// End when all sample MyApps are Ready, with a JSON summary as the last line
+    #[arg(long)]
+    pub once: bool,
+    /// With --once: give up after this long, saying what isn't Ready and why (for example 90s, 2m)
+    #[arg(long, default_value = "60s", value_parser = duration)]
+    pub timeout: Duration,
+    /// Run on the cluster of this kubeconfig, in a namespace `informant-demo` that is removed at the end
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// With --kubeconfig: leave the namespace and the CRD when the demo ends
+    #[arg(long, requires = "kubeconfig")]
+    pub keep: bool,
+    /// Address of /healthz, /readyz, /metrics and /katalog
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    pub serve: String,
+}
+
+/// `informant apiserver`
+#[derive(Debug, Args)]
+pub struct ApiserverArgs {
+    /// Port on 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// Write the kubeconfig to this file instead of a temporary one
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig_out: Option<PathBuf>,
+    /// Speak plain HTTP instead of TLS with a fresh CA
+    #[arg(long)]
+    pub plain_http: bool,
+}
+
+/// `informant watch`
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// RESOURCE[.GROUP] or RESOURCE.VERSION.GROUP; plural, singular, short name or kind, as with kubectl
+    #[arg(value_name = "RESOURCE[.GROUP]")]
+    pub resource: String,
+    /// The namespace; the kubeconfig's own if left out
+    #[arg(short, long, conflicts_with = "all_namespaces")]
+    pub namespace: Option<String>,
+    /// All namespaces
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+    /// Label selector, for example 'app=web,tier!=cache'
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    pub selector: Option<String>,
+    /// How to print
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    pub output: Output,
+    /// Print the synced state and end
+    #[arg(long)]
+    pub once: bool,
+    /// Kubeconfig file; without it and --server, KUBECONFIG, ~/.kube/config or the pod's service account
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// URL of an API server that wants no credentials, for example http://127.0.0.1:8001
+    #[arg(long, value_name = "URL", conflicts_with = "kubeconfig")]
+    pub server: Option<String>,
+}
+
+/// Output form of `informant watch`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// A line an event: time, type, key, what changed
+    Table,
+    /// An object a line: time, type, initial, key, object, changed
+    Json,
+    /// The key alone
+    Name,
+}
+
+/// `90`, `90s`, `2m`, `1h` or `500ms`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds_per_unit = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("unknown unit '{other}': use ms, s, m or h")),
+    };
+    let value: f64 = number.parse().map_err(|_| format!("'{text}' is no duration: write for example 90s or 2m"))?;
+    Duration::try_from_secs_f64(value * seconds_per_unit).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_take_the_usual_units() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert!(duration("soon").is_err());
+        assert!(duration("5 parsecs").is_err());
+        assert!(duration("-1s").is_err());
+    }
+}

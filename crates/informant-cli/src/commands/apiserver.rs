@@ -1,0 +1,55 @@
+//! `informant apiserver`: the embedded server alone.
+
+use std::path::PathBuf;
+
+use informant::apiserver::{ApiServer, ListenOptions};
+
+use crate::args::ApiserverArgs;
+use crate::descriptions;
+use crate::output::{Error, line};
+
+/// Serves until SIGINT or SIGTERM; prints one line when ready.
+pub async fn run(args: ApiserverArgs) -> Result<(), Error> {
+    let stop = crate::commands::stop_signal()?;
+    let server = ApiServer::builder().descriptions(descriptions::of_built_in_kinds()).build();
+    let options = ListenOptions::default().port(args.port);
+    let options = if args.plain_http { options.plain_http() } else { options };
+    let listening = server.listen(options).await?;
+    let file = write_kubeconfig(args.kubeconfig_out, &listening.kubeconfig())?;
+    line(&format!("informant apiserver ready at {} (kubeconfig: {})", listening.url(), file.path.display()))?;
+    stop.await;
+    listening.shutdown().await;
+    Ok(())
+}
+
+/// A kubeconfig on disk; a temporary one is removed on drop.
+pub struct KubeconfigFile {
+    /// Where it is.
+    pub path: PathBuf,
+    temporary: bool,
+}
+
+/// Writes the kubeconfig, readable by its owner alone, to `path` or to a fresh file in the system's temporary folder.
+pub fn write_kubeconfig(path: Option<PathBuf>, text: &str) -> Result<KubeconfigFile, Error> {
+    let temporary = path.is_none();
+    let path =
+        path.unwrap_or_else(|| std::env::temp_dir().join(format!("informant-{}.kubeconfig", std::process::id())));
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+        .open(&path)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()))
+        .map_err(|error| format!("the kubeconfig can't be written to {}: {error}", path.display()))?;
+    Ok(KubeconfigFile { path, temporary })
+}
+
+impl Drop for KubeconfigFile {
+    fn drop(&mut self) {
+        if self.temporary {
+            // Nothing can be done about a file that has gone already.
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
+}

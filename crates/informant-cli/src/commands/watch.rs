@@ -1,0 +1,206 @@
+//! `informant watch`: an informer on any resource, and a line for each event.
+
+use std::future::Future;
+use std::time::Duration;
+
+use futures::StreamExt;
+use informant::cache::{EventKind, HandlerOptions, InformerState, Scope, Selector};
+use informant::prelude::*;
+use kube::api::DynamicObject;
+use serde_json::{Value, json};
+
+use crate::args::{Output, WatchArgs};
+use crate::changes::changed_paths;
+use crate::output::{Error, chain, line};
+use crate::resolve::{Resolved, resolve};
+use crate::{clock, connect};
+
+/// How often discovery is asked for a kind that isn't there, at first and at most.
+const DISCOVERY_DELAY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+/// With `--once`: how long the first list may take before the command gives up.
+const ONCE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often the informer's state is looked at, to say on standard error when it is in trouble.
+const STATE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Follows the resource until SIGINT or SIGTERM; with `--once` until its state is printed.
+pub async fn run(args: WatchArgs) -> Result<(), Error> {
+    let stop = crate::commands::stop_signal()?;
+    let cluster = connect::cluster(args.kubeconfig.as_deref(), args.server.as_deref()).await?;
+    let shutdown = CancellationToken::new();
+    tokio::pin!(stop);
+    let resolved = tokio::select! {
+        biased;
+        () = &mut stop => return Ok(()),
+        resolved = find(&args, &cluster) => resolved?,
+    };
+    let factory = InformerFactory::new(cluster.client());
+    let informer = factory.dynamic_in(resolved.resource.clone(), scope(&args, &cluster, &resolved)?);
+    let ended = if args.once {
+        tokio::select! {
+            biased;
+            () = &mut stop => Ok(()),
+            ended = print_once(&args, &factory, &informer, &shutdown) => ended,
+        }
+    } else {
+        print_events(&args, &factory, &informer, &shutdown, stop).await
+    };
+    shutdown.cancel();
+    factory.shutdown().await;
+    ended
+}
+
+/// The resource, as soon as the server has it; with `--once` an error when it hasn't.
+async fn find(args: &WatchArgs, cluster: &Cluster) -> Result<Resolved, Error> {
+    let (mut delay, delay_max) = DISCOVERY_DELAY;
+    let mut said = String::new();
+    loop {
+        let trouble = match resolve(&cluster.client(), &args.resource).await {
+            Ok(Some(found)) if !found.watchable => {
+                return Err(format!("'{}' can't be listed and watched: choose another resource", args.resource).into());
+            }
+            Ok(Some(found)) => return Ok(found),
+            Ok(None) => format!("the server has no resource '{}'", args.resource),
+            Err(error) => format!("the server can't be asked what it serves: {}", chain(&error)),
+        };
+        if args.once {
+            return Err(format!("{trouble}; without --once this command waits for it").into());
+        }
+        if trouble != said {
+            eprintln!("informant: {trouble}; waiting for it");
+            said = trouble;
+        }
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(delay_max);
+    }
+}
+
+fn scope(args: &WatchArgs, cluster: &Cluster, resolved: &Resolved) -> Result<Scope, Error> {
+    let mut scope = if resolved.namespaced && !args.all_namespaces {
+        Scope::namespaced(args.namespace.as_deref().unwrap_or(cluster.default_namespace()))
+    } else {
+        Scope::all()
+    };
+    if let Some(selector) = &args.selector {
+        selector.parse::<Selector>().map_err(|error| format!("'{selector}' is no label selector: {error}"))?;
+        scope = scope.with_labels(selector);
+    }
+    Ok(scope)
+}
+
+async fn print_once(
+    args: &WatchArgs,
+    factory: &InformerFactory,
+    informer: &SharedInformer<DynamicObject>,
+    shutdown: &CancellationToken,
+) -> Result<(), Error> {
+    factory.start(shutdown)?;
+    let trouble = async {
+        loop {
+            tokio::time::sleep(STATE_INTERVAL / 10).await;
+            let state = informer.status().state;
+            if matches!(state, InformerState::Missing { .. } | InformerState::Forbidden { .. }) {
+                return state;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        synced = tokio::time::timeout(ONCE_TIMEOUT, factory.wait_for_cache_sync(shutdown)) => match synced {
+            Ok(synced) => synced?,
+            Err(_) => {
+                let status = informer.status();
+                return Err(format!("not synced after {} s: {} ({})", ONCE_TIMEOUT.as_secs(), status.informer, status.state).into());
+            }
+        },
+        state = trouble => return Err(format!("'{}' can't be listed: {state}", args.resource).into()),
+    }
+    let mut objects = informer.lister().list_cached();
+    objects.sort_by(|a, b| a.key().cmp(b.key()));
+    for object in objects {
+        print(args.output, &Event::Added { object, initial: true })?;
+    }
+    Ok(())
+}
+
+async fn print_events(
+    args: &WatchArgs,
+    factory: &InformerFactory,
+    informer: &SharedInformer<DynamicObject>,
+    shutdown: &CancellationToken,
+    mut stop: std::pin::Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), Error> {
+    let mut events = informer.subscribe_with(HandlerOptions::named("watch"));
+    factory.start(shutdown)?;
+    let mut states = tokio::time::interval(STATE_INTERVAL);
+    let mut said = false;
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut stop => return Ok(()),
+            event = events.next() => match event {
+                Some(event) => print(args.output, &event)?,
+                None => return Ok(()),
+            },
+            _ = states.tick() => said = say_trouble(&informer.status().state, said),
+        }
+    }
+}
+
+/// Says on standard error, once for each stretch of it, that what is shown may be old; true while it is.
+fn say_trouble(state: &InformerState, said: bool) -> bool {
+    let trouble = matches!(
+        state,
+        InformerState::Missing { .. } | InformerState::Forbidden { .. } | InformerState::Retrying { .. }
+    );
+    if trouble && !said {
+        eprintln!("informant: {state}; trying again");
+    } else if said && matches!(state, InformerState::Synced) {
+        eprintln!("informant: synced again");
+    }
+    trouble || (said && !matches!(state, InformerState::Synced))
+}
+
+fn print(output: Output, event: &Event<DynamicObject>) -> Result<(), Error> {
+    let text = match output {
+        Output::Name => event.key().to_string(),
+        Output::Json => json_line(event, &clock::now())?.to_string(),
+        Output::Table => {
+            let changed = changed(event)?.join(" ");
+            let initial = if event.is_initial() { "initial" } else { "" };
+            format!("{}  {:<6}  {}  {changed}{initial}", clock::now(), verb(event.kind()), event.key())
+                .trim_end()
+                .to_owned()
+        }
+    };
+    line(&text)
+}
+
+/// The event as one JSON object: `time`, `type`, `initial`, `key`, `object`, and for an update `changed`.
+fn json_line(event: &Event<DynamicObject>, now: &str) -> Result<Value, Error> {
+    let mut value = json!({
+        "time": now,
+        "type": verb(event.kind()),
+        "initial": event.is_initial(),
+        "key": event.key().to_string(),
+        "object": serde_json::to_value(&*event.object())?,
+    });
+    if event.kind() == EventKind::Updated {
+        value["changed"] = changed(event)?.into();
+    }
+    Ok(value)
+}
+
+fn changed(event: &Event<DynamicObject>) -> Result<Vec<String>, Error> {
+    Ok(match event.old() {
+        Some(old) => changed_paths(&serde_json::to_value(&*old)?, &serde_json::to_value(&*event.object())?),
+        None => Vec::new(),
+    })
+}
+
+fn verb(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Added => "add",
+        EventKind::Updated => "update",
+        EventKind::Deleted => "delete",
+    }
+}
