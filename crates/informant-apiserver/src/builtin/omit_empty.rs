@@ -43,7 +43,8 @@ fn keep_field(name: &str, value: &mut Value, schema: SchemaView<'_>) -> bool {
     let required = schema.node().required.iter().any(|required| required == name);
     let empty = match value {
         Value::Null => return false,
-        Value::Array(items) => items.is_empty(),
+        // An empty list of managedFields asks for a reset.
+        Value::Array(items) => items.is_empty() && name != "managedFields",
         Value::Object(map) => map.is_empty() && field.map_value().is_some(),
         _ => false,
     };

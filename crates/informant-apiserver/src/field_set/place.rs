@@ -195,8 +195,8 @@ impl<'a> Place<'a> {
         Ok(PathElement::key(&values))
     }
 
-    /// What a built-in object of this kind holds before anybody has set anything: the structs that are always there, and
-    /// null for the other fields that are. Custom kinds have nothing of that sort.
+    /// What a built-in object of this kind holds before anybody has set anything: the structs and scalars that are always
+    /// there, and null for the other fields that are. Custom kinds have nothing of that sort.
     pub(crate) fn blank(self) -> Value {
         let mut blank = Map::new();
         let fields = self.view.filter(|view| view.has_definitions()).into_iter().flat_map(SchemaView::properties);
@@ -208,6 +208,8 @@ impl<'a> Place<'a> {
                 blank.insert(name.to_owned(), self.field(name).blank());
             } else if container && required {
                 blank.insert(name.to_owned(), Value::Null);
+            } else if let Some(zero) = field.default().filter(|default| is_zero(default)) {
+                blank.insert(name.to_owned(), zero.clone());
             }
         }
         Value::Object(blank)
@@ -231,5 +233,14 @@ impl<'a> Place<'a> {
                 _ => None,
             },
         }
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
 }

@@ -65,7 +65,7 @@ fn merge_object(
     // Last, so that a value in both the list and the list of deletions is deleted in every case.
     for (key, values) in patch {
         if let Some(field) = key.strip_prefix(DELETE_FROM_LIST) {
-            delete_values(&mut live, field, values, path)?;
+            delete_values(&mut live, field, values);
         }
     }
     Ok(live)
@@ -160,12 +160,10 @@ fn retain_keys(
     Ok(())
 }
 
-fn delete_values(live: &mut Map<String, Value>, field: &str, values: &Value, path: &str) -> Result<(), Status> {
-    let values = as_list(values, DELETE_FROM_LIST, &join(path, field))?;
-    if let Some(Value::Array(list)) = live.get_mut(field) {
+fn delete_values(live: &mut Map<String, Value>, field: &str, values: &Value) {
+    if let (Some(Value::Array(list)), Value::Array(values)) = (live.get_mut(field), values) {
         list.retain(|item| !values.contains(item));
     }
-    Ok(())
 }
 
 /// A value of the patch for a place that holds nothing yet: without nulls and directives; `None` if it's a directive itself.

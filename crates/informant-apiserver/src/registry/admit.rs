@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::builtin::omit_empty;
 use crate::object;
 use crate::registry::{Registry, is_crd, metadata};
 use crate::resource::Resource;
@@ -22,6 +23,9 @@ impl Registry {
     ) -> Result<(), Status> {
         let view = resource.schema.view();
         schema::prune::prune(new, view);
+        if !resource.custom {
+            omit_empty::apply(new, view);
+        }
         schema::default::apply(new, view);
         if is_crd(resource) && subresource.is_empty() {
             crd::prepare(new, old);

@@ -88,12 +88,17 @@ impl Registry {
             }
         }
         let uid = names::uid(&mut self.rng());
+        // The body may say who owns fields that it doesn't set; those that it sets are the creator's.
+        let sent = object::remove_meta(&mut object, "managedFields");
         metadata::begin_create(resource, &mut object, &target.namespace, uid, &now);
         take_status(resource, &mut object);
         self.admit(resource, "", None, &mut object)?;
         match managed_fields {
             Some(managed_fields) => object::set_meta(&mut object, "managedFields", managed_fields),
             None => {
+                if let Some(sent) = sent {
+                    object::set_meta(&mut object, "managedFields", sent);
+                }
                 let api_version = resource.api_version();
                 let writer = write.writer(&api_version, "", &now);
                 // Nobody owns a status that the server has filled in.
@@ -104,6 +109,7 @@ impl Registry {
                 }
             }
         }
+        // Only now: what the server hands out is nobody's.
         self.allocate(resource, None, &mut object)?;
         Ok(object)
     }

@@ -31,7 +31,8 @@ fn value(value: &mut Value, schema: SchemaView<'_>, path: &FieldPath<'_>) -> Res
         }
         _ if any && node.properties.is_empty() => Ok(()),
         Value::Object(fields) if node.type_name == "object" || any => {
-            fields.retain(|_, value| !value.is_null());
+            // A null in a map is the zero value of what the map holds, and not nothing.
+            fields.retain(|name, value| !value.is_null() || schema.property(name).is_none());
             for (name, value) in fields {
                 if let Some(schema) = schema.field(name) {
                     self::value(value, schema, &path.field(name))?;

@@ -7,7 +7,7 @@ use crate::object;
 use crate::patch;
 use crate::registry::decode::decode;
 use crate::registry::update::{Candidate, show_scale};
-use crate::registry::write::{check_kind, check_name, check_namespace, read_body};
+use crate::registry::write::{check_kind, check_name, check_namespace};
 use crate::registry::{Registry, Target, Write, Written, metadata, scale, scale_paths, subresource};
 use crate::resource::Resource;
 use crate::schema::{Definitions, Schema, SchemaView};
@@ -90,6 +90,7 @@ impl Registry {
                 .map_err(|refused| about(refused, resource, &target.name))?;
             read_patched(resource, &mut object, &document.duplicates, write)?;
             check_name(&target.name, &object)?;
+            check_uid(resource, old, &object)?;
             check_namespace(resource, &target.namespace, &mut object)?;
             Ok(Candidate { object, owned: false })
         })?;
@@ -135,6 +136,7 @@ impl Registry {
         let changed = self.change(target, write, |old, write| {
             let writer = write.writer(&api_version, &target.subresource, &now);
             let mut object = apply::apply(Some(old), &config, view, &writer, force)?;
+            check_uid(resource, old, &object)?;
             // The version in the applied configuration is a precondition, never a value.
             object::set_meta(&mut object, "resourceVersion", json!(object::resource_version(&config)));
             Ok(Candidate { object, owned: true })
@@ -154,15 +156,16 @@ impl Registry {
     /// The configuration of an apply, checked and without the fields that its endpoint doesn't write.
     fn applied_config(&self, target: &Target, document: Document, write: &mut Write) -> Result<Value, Status> {
         let resource = target.resource();
-        let config = document.value;
+        let mut config = document.value;
         for field in ["apiVersion", "kind"] {
             if config.get(field).and_then(Value::as_str).unwrap_or("").is_empty() {
                 return Err(Status::bad_request(format!("an applied object must have {field}")));
             }
         }
-        let mut document = Document { value: config, duplicates: document.duplicates };
-        read_body(resource, &mut document, write)?;
-        let mut config = document.value;
+        check_applied_kind(resource, &config)?;
+        metadata::check_types(&config).map_err(Status::bad_request)?;
+        // Unknown fields are the apply's to refuse, in every mode.
+        write.check_duplicates(&document.duplicates).map_err(Status::bad_request)?;
         let given = object::name(&config);
         if !given.is_empty() && given != target.name {
             return Err(Status::bad_request(format!(
@@ -170,7 +173,8 @@ impl Registry {
                 target.name
             )));
         }
-        check_namespace(resource, &target.namespace, &mut config)?;
+        // The manager owns and is told what it said, and not what the path adds to it.
+        check_namespace(resource, &target.namespace, &mut config.clone())?;
         object::set_meta(&mut config, "name", json!(target.name));
         if object::at_path(&config, "metadata.managedFields").is_some_and(|fields| !fields.is_null()) {
             return Err(Status::bad_request("metadata.managedFields must be nil"));
@@ -199,6 +203,27 @@ fn about(mut refused: Status, resource: &Resource, name: &str) -> Status {
         details.kind.clone_from(&resource.kind);
     }
     refused
+}
+
+/// An apply says which kind it means, also where the path would be enough.
+fn check_applied_kind(resource: &Resource, config: &Value) -> Result<(), Status> {
+    let text = |field: &str| config.get(field).and_then(Value::as_str).unwrap_or("");
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if api_version == resource.api_version() && kind == resource.kind {
+        return Ok(());
+    }
+    let core = if api_version.contains('/') { "" } else { "/" };
+    Err(Status::bad_request(format!("invalid object type: {core}{api_version}, Kind={kind}")))
+}
+
+/// A patch can't make another object of an object, not even one of the same name.
+fn check_uid(resource: &Resource, old: &Value, new: &Value) -> Result<(), Status> {
+    let given = object::uid(new);
+    if given.is_empty() || given == object::uid(old) {
+        return Ok(());
+    }
+    let cause = Cause::invalid("metadata.uid", &json!(given), "field is immutable");
+    Err(Status::invalid(&resource.group, &resource.kind, object::name(old), vec![cause]))
 }
 
 /// Reads what a patch has made of an object as a body is read; what can't be read is the patch's fault.

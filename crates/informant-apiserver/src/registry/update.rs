@@ -107,11 +107,18 @@ impl Registry {
         let resource = target.resource();
         let mut new = candidate.object;
         metadata::begin_update(resource, old, &mut new);
+        let managed_fields = object::remove_meta(&mut new, "managedFields");
         subresource::restrict(resource, &target.subresource, old, &mut new);
+        // Every endpoint writes who owns what it wrote.
+        object::remove_meta(&mut new, "managedFields");
+        if let Some(managed_fields) = managed_fields {
+            object::set_meta(&mut new, "managedFields", managed_fields);
+        }
         self.admit(resource, &target.subresource, Some(old), &mut new)?;
         if let Some(generation) = metadata::next_generation(resource, old, &new) {
             object::set_meta(&mut new, "generation", json!(generation));
         }
+        object::set_meta(&mut new, "resourceVersion", json!(object::resource_version(old)));
         if candidate.owned {
             managed_fields::keep_times_of_unchanged(old, &mut new);
         } else {
@@ -120,7 +127,6 @@ impl Registry {
             managed_fields::track_update(Some(old), &mut new, resource.schema.view(), &writer);
         }
         self.allocate(resource, Some(old), &mut new)?;
-        object::set_meta(&mut new, "resourceVersion", json!(object::resource_version(old)));
         Ok(new)
     }
 

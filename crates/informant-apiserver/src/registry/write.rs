@@ -67,6 +67,21 @@ impl Write {
         let unknown = prune::unknown_fields(object, resource.schema.view());
         let mut problems: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
         problems.extend(duplicates.iter().map(|path| format!("duplicate field \"{path}\"")));
+        self.take_problems(problems)
+    }
+
+    /// Looks for duplicate fields only.
+    ///
+    /// # Errors
+    /// In strict mode, one sentence that names the fields.
+    pub(crate) fn check_duplicates(&mut self, duplicates: &[String]) -> Result<(), String> {
+        if self.options.field_validation == FieldValidation::Ignore {
+            return Ok(());
+        }
+        self.take_problems(duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect())
+    }
+
+    fn take_problems(&mut self, mut problems: Vec<String>) -> Result<(), String> {
         problems.truncate(MAX_WARNINGS);
         if self.options.field_validation == FieldValidation::Warn || problems.is_empty() {
             self.warnings.extend(problems);
@@ -76,7 +91,7 @@ impl Write {
     }
 }
 
-/// Reads the body of a create, an update or an apply: of the right kind and types, with known fields.
+/// Reads the body of a create or an update: of the right kind and types, with known fields.
 ///
 /// # Errors
 /// 400, and 422 for another kind in a custom resource's place.
