@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
+use crate::controllers::{ControllerOptions, ControllerTask};
 use crate::listen::{ListenError, ListenOptions, Listening};
 use crate::openapi::Descriptions;
 use crate::registry::Registry;
@@ -34,6 +35,7 @@ use crate::store::{Store, StoreOptions};
 #[derive(Debug, Clone)]
 pub struct ApiServer {
     shared: Arc<Shared>,
+    controllers: Arc<ControllerTask>,
 }
 
 /// Options of an [`ApiServer`]; every bound has a default.
@@ -47,6 +49,7 @@ pub struct ApiServerBuilder {
     max_watches: usize,
     tokens: Tokens,
     descriptions: Descriptions,
+    controllers: ControllerOptions,
 }
 
 // === impl ApiServer ===
@@ -59,7 +62,7 @@ impl ApiServer {
 
     /// The server as a tower service: give it to `kube::Client::new`, or to anything else that sends HTTP requests.
     pub fn service(&self) -> ApiService {
-        ApiService::new(Arc::clone(&self.shared))
+        ApiService::new(Arc::clone(&self.shared), Arc::clone(&self.controllers))
     }
 
     /// Listens on a socket. Several listeners may serve the same server.
@@ -99,6 +102,7 @@ impl Default for ApiServerBuilder {
             max_watches: 10_000,
             tokens: Tokens::default(),
             descriptions: Descriptions::default(),
+            controllers: ControllerOptions::default(),
         }
     }
 }
@@ -162,12 +166,20 @@ impl ApiServerBuilder {
         self
     }
 
+    /// Which of the server's own controllers run. By default all of them do, from the first request on until the last
+    /// handle of the server is dropped.
+    pub fn controllers(mut self, controllers: ControllerOptions) -> Self {
+        self.controllers = controllers;
+        self
+    }
+
     /// The server, ready to be asked. It does no I/O and starts no task.
     pub fn build(self) -> ApiServer {
         let clock = self.start.map_or_else(Clock::system, Clock::starting_at);
         let seed = self.store.seed;
         let registry = Registry::new(Store::new(self.store), clock, seed, self.max_object_bytes);
         ApiServer {
+            controllers: Arc::new(ControllerTask::new(self.controllers)),
             shared: Arc::new(Shared {
                 registry,
                 tokens: self.tokens,

@@ -35,6 +35,7 @@ use self::query::Query;
 use self::resources::ResourceRequest;
 use self::route::Route;
 use self::user::{Tokens, User};
+use crate::controllers::ControllerTask;
 use crate::openapi::Descriptions;
 use crate::registry::{Registry, names};
 use crate::status::Status;
@@ -76,6 +77,7 @@ pub(crate) struct Caller {
 #[derive(Debug, Clone)]
 pub struct ApiService {
     shared: Arc<Shared>,
+    controllers: Arc<ControllerTask>,
 }
 
 // === impl Shared ===
@@ -91,8 +93,8 @@ impl Shared {
 // === impl ApiService ===
 
 impl ApiService {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    pub(crate) fn new(shared: Arc<Shared>, controllers: Arc<ControllerTask>) -> Self {
+        Self { shared, controllers }
     }
 
     async fn answer<B>(shared: Arc<Shared>, request: Request<B>) -> Response<ResponseBody>
@@ -129,8 +131,11 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let shared = Arc::clone(&self.shared);
-        Box::pin(async move { Ok(Self::answer(shared, request).await) })
+        let Self { shared, controllers } = self.clone();
+        Box::pin(async move {
+            controllers.start(&shared);
+            Ok(Self::answer(shared, request).await)
+        })
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) struct Served {
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     by_path: HashMap<String, Arc<Served>>,
+    by_storage: BTreeMap<StorageId, Arc<Served>>,
     resources: Vec<Arc<Resource>>,
     custom: BTreeMap<String, Custom>,
     /// OpenAPI documents as they were last written, by group version. One for each at most.
@@ -141,6 +142,11 @@ impl Catalog {
         self.by_path.get(&path(group, version, plural))
     }
 
+    /// A served resource whose objects are stored at `storage`, in whatever version.
+    pub(crate) fn find_storage(&self, storage: &StorageId) -> Option<&Arc<Served>> {
+        self.by_storage.get(storage)
+    }
+
     /// Every resource in every version, core first, then the built-in groups, then those of CRDs.
     pub(crate) fn resources(&self) -> &[Arc<Resource>] {
         &self.resources
@@ -157,19 +163,17 @@ impl Catalog {
         Some(made)
     }
 
-    /// Every served resource, once for each place where objects are stored.
+    /// Every served resource, once for each place where objects are stored, in order of that place.
     pub(crate) fn storages(&self) -> impl Iterator<Item = &Arc<Served>> {
-        let mut seen = std::collections::HashSet::new();
-        self.resources
-            .iter()
-            .filter_map(|resource| self.find(&resource.group, &resource.version, &resource.plural))
-            .filter(|served| !served.resource.rules.virtual_only)
-            .filter(move |served| seen.insert(served.resource.storage.clone()))
+        self.by_storage.values()
     }
 
     fn insert(&mut self, served: Arc<Served>) {
         let resource = &served.resource;
         self.resources.push(Arc::clone(resource));
+        if !resource.rules.virtual_only {
+            self.by_storage.entry(resource.storage.clone()).or_insert_with(|| Arc::clone(&served));
+        }
         self.by_path.insert(path(&resource.group, &resource.version, &resource.plural), served);
     }
 }

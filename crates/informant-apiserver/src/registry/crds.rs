@@ -111,11 +111,7 @@ impl Registry {
 
     /// Every object of a kind, in order of key.
     pub(super) fn all(&self, storage: &StorageId) -> Vec<Object> {
-        match self.store.snapshot(storage, &Scope::default(), None, "", usize::MAX) {
-            Ok(snapshot) => snapshot.objects,
-            // The present is always there.
-            Err(_) => Vec::new(),
-        }
+        self.store.present(storage, &Scope::default()).objects
     }
 }
 

@@ -92,6 +92,7 @@ impl Registry {
         let sent = object::remove_meta(&mut object, "managedFields");
         metadata::begin_create(resource, &mut object, &target.namespace, uid, &now);
         take_status(resource, &mut object);
+        self.begin_namespace(resource, &mut object);
         self.admit(resource, "", None, &mut object)?;
         match managed_fields {
             Some(managed_fields) => object::set_meta(&mut object, "managedFields", managed_fields),

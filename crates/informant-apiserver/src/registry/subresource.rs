@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::object::{self, at_path};
 use crate::registry::deletion::DeleteOptions;
-use crate::registry::{ATTEMPTS, Deleted, Registry, Target, Write, is_crd, is_namespace, stale, write_error};
+use crate::registry::update::Candidate;
+use crate::registry::{ATTEMPTS, Deleted, Registry, Target, Write, Written, is_crd, is_namespace, stale, write_error};
 use crate::resource::Resource;
 use crate::service::query::Query;
 use crate::status::Status;
@@ -122,6 +123,25 @@ impl Registry {
         options.dry_run |= dry_run;
         let pod = Target { subresource: String::new(), ..target.clone() };
         self.delete(&pod, &options)
+    }
+
+    /// Changes an object (or its subresource) as the server itself; `None` when there is none.
+    ///
+    /// `change` is called again with the newer object when another write came between.
+    ///
+    /// # Errors
+    /// Those of an update.
+    pub(crate) fn write_own(
+        &self,
+        target: &Target,
+        manager: &str,
+        change: impl Fn(&mut Value),
+    ) -> Result<Option<Written>, Status> {
+        self.change(target, &mut Write::internal(manager), |old, _| {
+            let mut object = old.clone();
+            change(&mut object);
+            Ok(Candidate { object, owned: false })
+        })
     }
 }
 
