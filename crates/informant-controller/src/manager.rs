@@ -9,7 +9,7 @@ mod run;
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
-use informant_cache::{InformerFactory, SharedInformer};
+use informant_cache::{Cluster, InformerFactory, SharedInformer};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
@@ -80,9 +80,9 @@ struct Runnable {
 }
 
 impl Manager {
-    /// A manager whose informers use this client, with a factory of its own in default settings.
-    pub fn new(client: kube::Client) -> Self {
-        Self::with_factory(InformerFactory::new(client))
+    /// A manager whose informers use this [`Cluster`] or [`kube::Client`], with a factory of its own in default settings.
+    pub fn new(cluster: impl Into<Cluster>) -> Self {
+        Self::with_factory(InformerFactory::new(cluster.into().client()))
     }
 
     /// A manager that starts and stops this factory.

@@ -1,7 +1,9 @@
 //! Owner references: who made an object, so that the garbage collector removes it with its owner and `owns` finds the way back.
 
+use std::any::TypeId;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::Resource;
+use kube::{Resource, core::ClusterResourceScope};
 
 /// Why an owner reference can't be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,13 +78,18 @@ pub fn controller_reference<O: Resource<DynamicType = ()>>(owner: &O) -> Result<
 /// Sets the controller reference in an object that is to be written. A reference to the same owner in another version of its API
 /// is replaced, others stay. Returns whether anything changed.
 ///
+/// A namespaced object that has no namespace yet is taken to be written into the owner's: elsewhere the garbage collector would
+/// remove it, as it finds no such owner there.
+///
 /// # Errors
 /// [`OwnerError::AlreadyControlled`] if another object is its controller, [`OwnerError::OtherNamespace`] if the owner is in
-/// another namespace, [`OwnerError::Incomplete`] as above. The object is unchanged then.
+/// another namespace or the object is cluster-scoped while the owner isn't, [`OwnerError::Incomplete`] as above. The object is
+/// unchanged then.
 pub fn set_controller_reference<O, C>(owner: &O, object: &mut C) -> Result<bool, OwnerError>
 where
     O: Resource<DynamicType = ()>,
     C: Resource,
+    C::Scope: 'static,
 {
     set_reference(owner, object, controller_reference(owner)?)
 }
@@ -95,6 +102,7 @@ pub fn set_owner_reference<O, C>(owner: &O, object: &mut C) -> Result<bool, Owne
 where
     O: Resource<DynamicType = ()>,
     C: Resource,
+    C::Scope: 'static,
 {
     set_reference(owner, object, owner_reference(owner)?)
 }
@@ -103,10 +111,14 @@ fn set_reference<O, C>(owner: &O, object: &mut C, reference: OwnerReference) -> 
 where
     O: Resource<DynamicType = ()>,
     C: Resource,
+    C::Scope: 'static,
 {
     let object_name = object.meta().name.clone().or_else(|| object.meta().generate_name.clone()).unwrap_or_default();
     let object_namespace = object.meta().namespace.clone().unwrap_or_default();
-    if let Some(namespace) = owner.meta().namespace.as_ref().filter(|namespace| **namespace != object_namespace) {
+    let cluster_scoped = TypeId::of::<C::Scope>() == TypeId::of::<ClusterResourceScope>();
+    let undecided = object_namespace.is_empty() && !cluster_scoped;
+    let other = |namespace: &&String| !undecided && **namespace != object_namespace;
+    if let Some(namespace) = owner.meta().namespace.as_ref().filter(other) {
         return Err(OwnerError::OtherNamespace {
             owner: reference.name,
             owner_namespace: namespace.clone(),
@@ -155,6 +167,13 @@ mod tests {
     };
 
     use super::*;
+
+    #[test]
+    fn an_object_without_a_namespace_yet_may_be_owned_by_one_in_a_namespace() {
+        let mut pod: Pod = named(None, "pod");
+        assert_eq!(set_controller_reference(&named::<Deployment>(Some("a"), "one"), &mut pod), Ok(true));
+        assert_eq!(pod.metadata.namespace, None, "the Api that writes it sees to that");
+    }
 
     fn named<K: Resource + Default>(namespace: Option<&str>, name: &str) -> K {
         let mut object = K::default();
