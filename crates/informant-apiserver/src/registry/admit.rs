@@ -22,6 +22,9 @@ impl Registry {
         new: &mut Value,
     ) -> Result<(), Status> {
         let view = resource.schema.view();
+        if resource.custom {
+            object::normalize_numbers(new);
+        }
         schema::prune::prune(new, view);
         if !resource.custom {
             omit_empty::apply(new, view);
