@@ -9,6 +9,7 @@ mod descriptions;
 mod output;
 mod resolve;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -18,8 +19,10 @@ use crate::args::{Cli, Command};
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // What the client logs of a failed request, the command says itself, and once.
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn,kube_client=off".into());
+    let color = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(color).with_writer(std::io::stderr).init();
     let ended = match cli.command {
         Command::Demo(args) => commands::demo::run(args).await,
         Command::Apiserver(args) => commands::apiserver::run(args).await,
