@@ -19,7 +19,7 @@ use crate::field_set::object::{field_set, with_named_parents};
 use crate::field_set::place::Place;
 use crate::managed_fields::{Entry, ManagedFields, Operation, Writer, without_managed_fields};
 use crate::schema::SchemaView;
-use crate::status::{Reason, Status};
+use crate::status::Status;
 
 /// The owner of what was there before anybody applied, on objects that nobody has tracked.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";

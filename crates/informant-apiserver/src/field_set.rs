@@ -58,11 +58,6 @@ impl PathElement {
     pub(crate) fn field_name(&self) -> Option<&str> {
         self.0.strip_prefix("f:")
     }
-
-    /// Whether it's an item of a list of type `map`.
-    pub(crate) fn is_key(&self) -> bool {
-        self.0.starts_with("k:")
-    }
 }
 
 /// As messages show a step: `.name`, `[name="web"]`, `[="x"]` or `[0]`.

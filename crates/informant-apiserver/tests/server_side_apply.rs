@@ -374,6 +374,45 @@ async fn one_manager_may_apply_in_several_versions() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_definition_can_be_applied_too() {
+    let server = server();
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.demo.example.org";
+    let definition = |size: Value| {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "gadgets.demo.example.org"},
+            "spec": {
+                "group": "demo.example.org", "scope": "Namespaced", "names": {"plural": "gadgets", "kind": "Gadget"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                    "type": "object", "properties": {"spec": {"type": "object", "properties": {"size": size}}},
+                }}}],
+            },
+        })
+    };
+    apply(&server, path, "operator", &definition(json!({"type": "integer", "default": 1}))).await.expect(201);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let before = get(&server, path).await.json();
+    let again =
+        apply(&server, path, "operator", &definition(json!({"type": "integer", "default": 1}))).await.expect(200);
+    assert_eq!(again.json(), before);
+    let gadget = json!({"apiVersion": "demo.example.org/v1", "kind": "Gadget", "metadata": {"name": "x"}, "spec": {}});
+    let gadgets = "/apis/demo.example.org/v1/namespaces/default/gadgets/x";
+    assert_eq!(apply(&server, gadgets, "operator", &gadget).await.expect(201).json()["spec"]["size"], 1);
+    let changed = apply(&server, path, "operator", &definition(json!({"type": "integer"}))).await.expect(200).json();
+    let size = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size";
+    assert_eq!(changed.pointer(size), Some(&json!({"type": "integer"})), "what is no longer applied is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn status_may_be_applied_without_a_name_as_operators_do() {
+    let server = server_with_widgets().await;
+    post(&server, WIDGETS, &widget(json!({"size": 1}))).await.expect(201);
+    let body = json!({"apiVersion": "demo.example.org/v1", "kind": "Widget", "status": {"phase": "up"}});
+    let applied = apply(&server, &format!("{}/status", item(WIDGETS)), "operator", &body).await.expect(200).json();
+    assert_eq!(applied["status"], json!({"phase": "up"}));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_dry_run_answers_and_stores_nothing() {
     let server = server();
     let path = item(CONFIGS);
