@@ -5,37 +5,37 @@
 use serde_json::{Map, Value};
 
 /// A string at `metadata.<field>`, or the empty string.
-pub fn meta_str<'a>(object: &'a Value, field: &str) -> &'a str {
+pub(crate) fn meta_str<'a>(object: &'a Value, field: &str) -> &'a str {
     object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or("")
 }
 
 /// `metadata.name`, or the empty string.
-pub fn name(object: &Value) -> &str {
+pub(crate) fn name(object: &Value) -> &str {
     meta_str(object, "name")
 }
 
 /// `metadata.namespace`, or the empty string.
-pub fn namespace(object: &Value) -> &str {
+pub(crate) fn namespace(object: &Value) -> &str {
     meta_str(object, "namespace")
 }
 
 /// `metadata.uid`, or the empty string.
-pub fn uid(object: &Value) -> &str {
+pub(crate) fn uid(object: &Value) -> &str {
     meta_str(object, "uid")
 }
 
 /// `metadata.resourceVersion`, or the empty string.
-pub fn resource_version(object: &Value) -> &str {
+pub(crate) fn resource_version(object: &Value) -> &str {
     meta_str(object, "resourceVersion")
 }
 
 /// A label's value.
-pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("labels")?.get(key)?.as_str()
 }
 
 /// The names in `metadata.finalizers`.
-pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     object
         .get("metadata")
         .and_then(|meta| meta.get("finalizers"))
@@ -46,17 +46,17 @@ pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Whether `metadata.deletionTimestamp` is set.
-pub fn is_terminating(object: &Value) -> bool {
+pub(crate) fn is_terminating(object: &Value) -> bool {
     !meta_str(object, "deletionTimestamp").is_empty()
 }
 
 /// The value at a dotted path (`status.conditions`), if every step is there.
-pub fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+pub(crate) fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(object, |value, field| value.get(field))
 }
 
 /// `metadata` as a map, made when it is missing; `None` when the object or its metadata isn't a JSON object.
-pub fn meta_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
+pub(crate) fn meta_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let root = object.as_object_mut()?;
     let meta = root.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
     if meta.is_null() {
@@ -66,19 +66,19 @@ pub fn meta_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
 }
 
 /// Sets `metadata.<field>`; does nothing when the object has no metadata map.
-pub fn set_meta(object: &mut Value, field: &str, value: Value) {
+pub(crate) fn set_meta(object: &mut Value, field: &str, value: Value) {
     if let Some(meta) = meta_mut(object) {
         meta.insert(field.to_owned(), value);
     }
 }
 
 /// Removes `metadata.<field>`.
-pub fn remove_meta(object: &mut Value, field: &str) -> Option<Value> {
+pub(crate) fn remove_meta(object: &mut Value, field: &str) -> Option<Value> {
     meta_mut(object)?.remove(field)
 }
 
 /// Writes fractions that are integers (`1.0`) as integers, at every depth, as the real server stores custom objects.
-pub fn normalize_numbers(value: &mut Value) {
+pub(crate) fn normalize_numbers(value: &mut Value) {
     /// Integers up to here are exact as fractions too.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
