@@ -273,16 +273,19 @@ impl<K> Queue<K> {
         self.wake.notify_one();
     }
 
-    /// Adds events in their order, and the end of the initial state after them if that's what they are.
-    pub(crate) fn push(&self, events: &[Event<K>], ends_initial_state: bool) {
+    /// The informer's first whole state. It doesn't count against the bound: it's never more than the store holds.
+    pub(crate) fn push_initial(&self, events: &[Event<K>]) {
+        let objects = events.iter().map(|event| event.cached().clone()).collect();
+        self.replay(objects, true);
+    }
+
+    /// Adds events in their order.
+    pub(crate) fn push(&self, events: &[Event<K>]) {
         if self.closed.is_cancelled() {
             return;
         }
         let mut backlog = lock(&self.backlog);
         let all_taken = events.iter().try_for_each(|event| backlog.push(event.clone()));
-        if ends_initial_state {
-            backlog.end_initial_state();
-        }
         drop(backlog);
         if all_taken.is_err() {
             let bound = "its backlog reached its bound and it asked for every event";

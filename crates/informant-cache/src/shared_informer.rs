@@ -281,7 +281,11 @@ impl<K: Send + Sync + 'static> Shared<K> {
         let applied = self.store.apply(deltas, first, resource_version);
         handlers.prune();
         for queue in &handlers.queues {
-            queue.push(&applied.events, first);
+            if first {
+                queue.push_initial(&applied.events);
+            } else {
+                queue.push(&applied.events);
+            }
         }
         handlers.synced |= completes;
         drop(handlers);

@@ -80,9 +80,7 @@ impl RequestError {
 
     /// The error of a request that got no answer, or of a body that ended early.
     pub(crate) fn from_connection(error: &(dyn Error + 'static)) -> Self {
-        let refused = chain(error).any(|error| {
-            error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-        });
+        let refused = chain(error).any(is_refused);
         let kind = if refused { RequestErrorKind::ConnectionRefused } else { RequestErrorKind::Connection };
         // Each error says its own part; some repeat their source.
         let mut message = String::new();
@@ -96,6 +94,13 @@ impl RequestError {
         }
         Self::new(kind, message)
     }
+}
+
+/// Whether this error says that nobody listens. An I/O error that wraps another doesn't count it among its sources.
+fn is_refused(error: &(dyn Error + 'static)) -> bool {
+    let Some(error) = error.downcast_ref::<io::Error>() else { return false };
+    let wrapped = error.get_ref().and_then(|wrapped| wrapped.downcast_ref::<io::Error>());
+    [Some(error), wrapped].into_iter().flatten().any(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// An error and its sources.
@@ -198,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_refused_connection_is_told_from_a_broken_one() {
-        let refused = io::Error::new(io::ErrorKind::Other, io::Error::from(io::ErrorKind::ConnectionRefused));
+        let refused = io::Error::other(io::Error::from(io::ErrorKind::ConnectionRefused));
         assert_eq!(RequestError::from_connection(&refused).kind, RequestErrorKind::ConnectionRefused);
         let broken = io::Error::from(io::ErrorKind::ConnectionReset);
         assert_eq!(RequestError::from_connection(&broken).kind, RequestErrorKind::Connection);

@@ -16,7 +16,8 @@ use crate::object::Cached;
 use crate::store::FixedState;
 
 pub(crate) struct Backlog<K> {
-    /// The store's content when a late handler was added; handed out before the events, as initial adds.
+    /// The informer's first whole state, or the store's content when a late handler was added; handed out before the
+    /// events, as initial adds. It isn't bound: it's never more than the store holds.
     replay: VecDeque<Cached<K>>,
     waiting: VecDeque<Slot<K>>,
     /// The number of the first slot in `waiting`; slots are numbered as they come.
@@ -77,9 +78,9 @@ impl<K> Backlog<K> {
         self.merged
     }
 
-    /// Takes the present state of the store, which goes before everything else.
+    /// Takes the present state of the store, which goes before every event.
     pub(crate) fn replay(&mut self, objects: Vec<Cached<K>>) {
-        self.replay = objects.into();
+        self.replay.extend(objects);
     }
 
     pub(crate) fn end_initial_state(&mut self) {

@@ -1,0 +1,11 @@
+//! Whole informers against a scripted server: the tests play the server and say each of its answers, byte by byte where
+//! that matters. Time is paused, so delays cost nothing.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod factory;
+mod faults;
+mod handlers;
+mod index;
+mod scripted;
+mod sync;
