@@ -10,6 +10,7 @@ pub(crate) mod catalog;
 pub(crate) mod deletion;
 pub(crate) mod metadata;
 pub(crate) mod names;
+pub(crate) mod scale;
 
 mod admit;
 mod allocate;
@@ -20,7 +21,6 @@ mod create;
 mod decode;
 mod delete;
 mod patch;
-mod scale;
 mod subresource;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::object;
-use crate::registry::{Registry, Target, Write};
+use crate::registry::{Registry, Target, Write, is_namespace};
 use crate::resource::{Resource, StorageId};
 use crate::service::body::Document;
 use crate::store::Object;
@@ -31,14 +31,10 @@ impl Registry {
     /// Gives a namespace that is about to be created what every namespace has: its name as a label, the phase `Active`, and
     /// the finalizer that holds it until its content is gone.
     pub(super) fn begin_namespace(&self, resource: &Resource, object: &mut Value) {
-        if !(resource.group.is_empty() && resource.plural == "namespaces") {
+        if !is_namespace(resource) {
             return;
         }
-        let label = json!({"kubernetes.io/metadata.name": object::name(object)});
-        set_in(object, "metadata", "labels", |labels| match (labels.as_object_mut(), label) {
-            (Some(labels), Value::Object(label)) => labels.extend(label),
-            (_, label) => *labels = label,
-        });
+        label_namespace(resource, object);
         set_in(object, "spec", "finalizers", |finalizers| match finalizers.as_array_mut() {
             Some(finalizers) if finalizers.iter().any(|finalizer| finalizer == "kubernetes") => {}
             Some(finalizers) => finalizers.push(json!("kubernetes")),
@@ -49,7 +45,7 @@ impl Registry {
 
     /// Gives a new namespace its default service account and the certificate of the server.
     pub(super) fn furnish(&self, resource: &Resource, name: &str) {
-        if !(resource.group.is_empty() && resource.plural == "namespaces") {
+        if !is_namespace(resource) {
             return;
         }
         self.create_own("", "serviceaccounts", name, json!({"metadata": {"name": "default"}}));
@@ -77,6 +73,18 @@ impl Registry {
             tracing::debug!(%status, "one of the server's own objects wasn't created");
         }
     }
+}
+
+/// Gives a namespace its name as a label; it can't be without it.
+pub(super) fn label_namespace(resource: &Resource, object: &mut Value) {
+    if !is_namespace(resource) {
+        return;
+    }
+    let label = json!({"kubernetes.io/metadata.name": object::name(object)});
+    set_in(object, "metadata", "labels", |labels| match (labels.as_object_mut(), label) {
+        (Some(labels), Value::Object(label)) => labels.extend(label),
+        (_, label) => *labels = label,
+    });
 }
 
 /// Sets `object.<parent>.<field>`; `change` gets what is there, or null.

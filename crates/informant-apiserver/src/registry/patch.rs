@@ -86,8 +86,7 @@ impl Registry {
     ) -> Result<Written, Status> {
         let resource = target.resource();
         let changed = self.change(target, write, |old, write| {
-            let mut object = apply_patch(kind, old, &document.value, resource.schema.view())
-                .map_err(|refused| about(refused, resource, &target.name))?;
+            let mut object = apply_patch(kind, old, &document.value, resource.schema.view())?;
             read_patched(resource, &mut object, &document.duplicates, write)?;
             check_name(&target.name, &object)?;
             check_uid(resource, old, &object)?;
@@ -108,8 +107,7 @@ impl Registry {
         let resource = target.resource();
         let (any, none) = (Schema::default(), Definitions::default());
         let changed = self.change(target, write, |old, _| {
-            let scale = apply_patch(kind, &scale::read(old, paths), patch, SchemaView::new(&any, &none))
-                .map_err(|refused| about(refused, resource, &target.name))?;
+            let scale = apply_patch(kind, &scale::read(old, paths), patch, SchemaView::new(&any, &none))?;
             Ok(Candidate { object: scale::write(resource, old, paths, &scale)?, owned: false })
         })?;
         changed.map(|written| show_scale(target, written)).unwrap_or_else(|| Err(target.not_found()))
@@ -193,16 +191,6 @@ fn apply_patch(kind: PatchKind, old: &Value, patch: &Value, view: SchemaView<'_>
         PatchKind::Strategic => patch::strategic::apply(old, patch, view),
         PatchKind::Merge | PatchKind::Apply => Ok(patch::merge::apply(old, patch)),
     }
-}
-
-/// Names the object in an error of the patch functions, which don't know it.
-fn about(mut refused: Status, resource: &Resource, name: &str) -> Status {
-    if let Some(details) = refused.details.as_mut().filter(|details| details.name.is_empty()) {
-        details.name = name.to_owned();
-        details.group.clone_from(&resource.group);
-        details.kind.clone_from(&resource.kind);
-    }
-    refused
 }
 
 /// An apply says which kind it means, also where the path would be enough.

@@ -3,8 +3,45 @@
 use serde_json::{Map, Value, json};
 
 use crate::object::{self, at_path};
-use crate::resource::{Resource, ScalePaths};
+use crate::resource::{PrinterColumn, Resource, ResourceSchema, Rules, ScalePaths, StorageId};
 use crate::status::{Cause, Status};
+
+/// `Scale` as a resource, for the columns of its table.
+pub(crate) fn resource() -> Resource {
+    let column = |name: &str, type_name: &str, json_path: &str| PrinterColumn {
+        name: name.to_owned(),
+        type_name: type_name.to_owned(),
+        format: String::new(),
+        description: String::new(),
+        priority: 0,
+        json_path: json_path.to_owned(),
+    };
+    Resource {
+        group: "autoscaling".to_owned(),
+        version: "v1".to_owned(),
+        kind: "Scale".to_owned(),
+        list_kind: "ScaleList".to_owned(),
+        plural: "scales".to_owned(),
+        singular: "scale".to_owned(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        namespaced: true,
+        verbs: Vec::new(),
+        subresources: Vec::new(),
+        storage: StorageId { group: "autoscaling".into(), plural: "scales".into() },
+        schema: ResourceSchema::default(),
+        // Its columns are given here and not in the built-in table.
+        custom: true,
+        rules: Rules::default(),
+        printer_columns: vec![
+            column("Desired", "integer", ".spec.replicas"),
+            column("Available", "integer", ".status.replicas"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+        ],
+        selectable_fields: Vec::new(),
+        deprecation_warning: None,
+    }
+}
 
 /// The `Scale` of an object.
 pub(crate) fn read(object: &Value, paths: &ScalePaths) -> Value {

@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// The release whose API is served.
 const GIT_VERSION: &str = "v1.37.2";
+/// The media type in which kubectl wants the older OpenAPI document.
+const OPENAPI_V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 /// The checks behind the health endpoints. What they check has happened by the time the server can be asked.
 const CHECKS: &[&str] = &["ping", "store", "crds"];
 
@@ -37,6 +39,7 @@ pub(crate) fn answer(shared: &Shared, caller: &Caller, route: &Route) -> Result<
         Route::Version => Ok(Answer::json(200, &version())),
         Route::Health { endpoint, check } => health(caller, endpoint, check.as_deref()),
         Route::Root => Ok(Answer::json(200, &paths(resources))),
+        Route::OpenApiV2 => Ok(openapi_v2(caller)),
         Route::OpenApiIndex => Ok(openapi_index(shared, caller, &catalog)),
         Route::OpenApiDocument(group, version) => openapi_document(shared, caller, &catalog, group, version),
         Route::Resource(_) => Err(Status::no_such_path()),
@@ -68,6 +71,18 @@ pub(super) fn tagged(caller: &Caller, content_type: &str, body: impl Into<bytes:
         Answer::new(200, content_type, ResponseBody::whole(body))
     };
     answer.header(ETAG, &tag)
+}
+
+/// The older OpenAPI document, without a single definition. kubectl asks for it as protobuf where the newer ones don't say
+/// enough (a `List`, a kind that isn't there yet), and checks nothing by an empty one, where it gives up without one.
+fn openapi_v2(caller: &Caller) -> Answer {
+    if caller.accept.contains(OPENAPI_V2_PROTOBUF) {
+        // swagger: "2.0", info: {title: "Kubernetes", version: "v1.37.2"}
+        let body = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.37.2";
+        return Answer::new(200, OPENAPI_V2_PROTOBUF, ResponseBody::whole(&body[..]));
+    }
+    let info = json!({"title": "Kubernetes", "version": GIT_VERSION});
+    Answer::json(200, &json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}))
 }
 
 fn openapi_index(shared: &Shared, caller: &Caller, catalog: &Catalog) -> Answer {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::list::{self, ListOptions, Page, Selector};
 use crate::object;
 use crate::registry::deletion::{self, DeleteOptions};
+use crate::registry::scale;
 use crate::registry::{Deleted, PatchKind, Registry, Served, Target, Write, Written, read_body};
 use crate::review;
 use crate::selector::{FieldSelector, LabelSelector};
@@ -150,7 +151,8 @@ impl<'a> ResourceRequest<'a> {
         let store = self.registry().store();
         list::wait_until_fresh(store, self.caller.query.text("resourceVersion")).await?;
         if self.target.subresource == "scale" {
-            return Ok(self.renderer.value(200, &self.registry().get_scale(&self.target)?));
+            let scale = self.registry().get_scale(&self.target)?;
+            return Ok(self.renderer.object(200, &scale::resource(), &scale));
         }
         let object = self.registry().get(&self.target)?;
         Ok(self.renderer.stored(self.served(), &object))
@@ -283,7 +285,7 @@ impl<'a> ResourceRequest<'a> {
     fn written(&self, written: &Written, write: &Write) -> Answer {
         let code = if written.created { 201 } else { 200 };
         let answer = if self.target.subresource == "scale" {
-            self.renderer.value(code, &written.object)
+            self.renderer.object(code, &scale::resource(), &written.object)
         } else {
             self.renderer.object(code, self.target.resource(), &written.object)
         };

@@ -17,6 +17,8 @@ pub(crate) enum Route {
     OpenApiIndex,
     /// `/openapi/v3/api/v1` or `/openapi/v3/apis/G/V`: the document of a group (empty for core) and version.
     OpenApiDocument(String, String),
+    /// `/openapi/v2`: the older document.
+    OpenApiV2,
     /// `/version`.
     Version,
     /// `/livez`, `/readyz`, `/healthz`, or one check of them.
@@ -68,6 +70,7 @@ pub(crate) fn parse(path: &str) -> Result<Route, Status> {
         ["api", version] => Ok(Route::GroupVersion(String::new(), (*version).to_owned())),
         ["apis", group] => Ok(Route::Group((*group).to_owned())),
         ["apis", group, version] => Ok(Route::GroupVersion((*group).to_owned(), (*version).to_owned())),
+        ["openapi", "v2"] => Ok(Route::OpenApiV2),
         ["openapi", "v3"] => Ok(Route::OpenApiIndex),
         ["openapi", "v3", "api", version] => Ok(Route::OpenApiDocument(String::new(), (*version).to_owned())),
         ["openapi", "v3", "apis", group, version] => {
@@ -183,7 +186,7 @@ mod tests {
 
     #[test]
     fn other_paths_are_not_found() {
-        for path in ["/nope", "/api/v1/a/b/c/d/e/f", "/openapi/v2"] {
+        for path in ["/nope", "/api/v1/a/b/c/d/e/f", "/openapi/v1"] {
             assert_eq!(parse(path).map_err(|status| status.code), Err(404), "{path}");
         }
         assert_eq!(parse("/version/"), Ok(Route::Version));
