@@ -109,9 +109,8 @@ pub(super) fn arrange(
     let mut arranged = Vec::with_capacity(named.len() + others.len());
     let mut others = others.into_iter().peekable();
     for (_, old, item) in named {
-        // A new item has no place among the old ones: it comes after them.
-        while let Some((_, other)) = others.next_if(|(other, _)| !matches!((old, other), (Some(a), Some(b)) if a < *b))
-        {
+        // A new item has no place among the old ones: it waits for none of them.
+        while let Some((_, other)) = others.next_if(|(other, _)| matches!((old, other), (Some(a), Some(b)) if *b < a)) {
             arranged.push(other);
         }
         arranged.push(item);

@@ -77,12 +77,12 @@ fn containers_merge_by_name_and_keep_what_the_patch_does_not_name() {
 }
 
 #[test]
-fn a_new_item_goes_behind_the_old_ones() {
+fn a_new_item_waits_for_none_of_the_old_ones() {
     let live = spec(json!({"containers": [{"name": "a"}, {"name": "b"}]}));
     let patch = spec(json!({"containers": [{"name": "new"}, {"name": "a", "image": "x"}]}));
     assert_eq!(
         patched(live, patch),
-        spec(json!({"containers": [{"name": "b"}, {"name": "new"}, {"name": "a", "image": "x"}]}))
+        spec(json!({"containers": [{"name": "new"}, {"name": "a", "image": "x"}, {"name": "b"}]}))
     );
 }
 
@@ -183,7 +183,7 @@ fn the_patch_directive_replaces_and_deletes_objects() {
 fn the_patch_directive_replaces_and_deletes_in_lists() {
     let live = spec(json!({"containers": [{"name": "a"}, {"name": "b"}]}));
     let delete = spec(json!({"containers": [{"name": "a", "$patch": "delete"}, {"name": "c"}]}));
-    assert_eq!(patched(live.clone(), delete), spec(json!({"containers": [{"name": "b"}, {"name": "c"}]})));
+    assert_eq!(patched(live.clone(), delete), spec(json!({"containers": [{"name": "c"}, {"name": "b"}]})));
     let replace = spec(json!({"containers": [{"$patch": "replace"}, {"name": "c"}]}));
     assert_eq!(patched(live.clone(), replace), spec(json!({"containers": [{"name": "c"}]})));
     let absent = spec(json!({"containers": [{"name": "z", "$patch": "delete"}]}));
