@@ -327,7 +327,7 @@ impl<K> Queue<K> {
                     self.call(&mut handle, event);
                     in_a_row += 1;
                     // A long backlog mustn't keep the thread from other tasks.
-                    if in_a_row % 32 == 0 {
+                    if in_a_row.is_multiple_of(32) {
                         tokio::task::yield_now().await;
                     }
                 }

@@ -31,13 +31,16 @@ struct Registration<K: 'static> {
 }
 
 /// Computes an object's index values, boxed because the store doesn't know their type.
-pub(crate) type IndexFunction<K> = Arc<dyn Fn(&K) -> Box<dyn Any + Send> + Send + Sync>;
+pub(crate) type IndexFunction<K> = Arc<dyn Fn(&K) -> Values + Send + Sync>;
+
+/// An object's index values: a `Vec` of the index's value type.
+pub(crate) type Values = Box<dyn Any + Send>;
 
 /// An index whose value type the store doesn't know.
 pub(crate) trait AnyIndex<K>: Send + Sync {
     fn function(&self) -> IndexFunction<K>;
     /// Replaces an object's values; `None` if they couldn't be computed.
-    fn replace(&mut self, object: &Cached<K>, values: Option<Box<dyn Any + Send>>);
+    fn replace(&mut self, object: &Cached<K>, values: Option<Values>);
     fn remove(&mut self, key: &ObjectKey);
     fn holds(&self, key: &ObjectKey) -> bool;
     fn as_any(&self) -> &dyn Any;
@@ -59,7 +62,7 @@ pub(crate) struct Indexer<K> {
 #[derive(Default)]
 pub(crate) struct Prepared {
     covered: Vec<u64>,
-    values: Vec<Vec<(u64, Option<Box<dyn Any + Send>>)>>,
+    values: Vec<Vec<(u64, Option<Values>)>>,
 }
 
 // === impl Index ===
@@ -150,7 +153,7 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Any
         Arc::clone(&self.function)
     }
 
-    fn replace(&mut self, object: &Cached<K>, values: Option<Box<dyn Any + Send>>) {
+    fn replace(&mut self, object: &Cached<K>, values: Option<Values>) {
         self.remove(object.key());
         // The function above made the box, so it holds these values.
         let Some(values) = values.and_then(|values| values.downcast::<Vec<V>>().ok()) else { return };
@@ -217,7 +220,7 @@ impl<K> Indexer<K> {
     }
 
     /// Indexes an object that was there before the index, unless that's done.
-    pub(crate) fn fill(&mut self, id: u64, object: &Cached<K>, values: Option<Box<dyn Any + Send>>) {
+    pub(crate) fn fill(&mut self, id: u64, object: &Cached<K>, values: Option<Values>) {
         for (one, index) in &mut self.indexes {
             if *one == id && !index.holds(object.key()) {
                 index.replace(object, values);
@@ -267,7 +270,7 @@ impl Prepared {
         indexer.indexes.iter().all(|(id, _)| self.covered.contains(id))
     }
 
-    pub(crate) fn take(&mut self, position: usize, id: u64) -> Option<Box<dyn Any + Send>> {
+    pub(crate) fn take(&mut self, position: usize, id: u64) -> Option<Values> {
         let values = self.values.get_mut(position)?;
         values.iter_mut().find(|(one, _)| *one == id).and_then(|(_, values)| values.take())
     }

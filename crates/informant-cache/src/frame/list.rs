@@ -168,7 +168,7 @@ impl Scan {
         while let Some(rest) = bytes.get(position..).filter(|rest| !rest.is_empty()) {
             if self.in_string && !self.escaped {
                 // Most bytes are in strings.
-                let Some(skipped) = memchr::memchr2(b'"', b'\\', rest) else { return None };
+                let skipped = memchr::memchr2(b'"', b'\\', rest)?;
                 position += skipped;
             }
             let byte = *bytes.get(position)?;
