@@ -2,6 +2,8 @@
 //!
 //! The CRD has to be there or to come: `kubectl apply -f examples/myapp/crd.yaml`. `informant demo` runs the same operator.
 
+#![allow(unreachable_pub, reason = "an example has no outside: pub says that another file uses it")]
+
 mod api;
 mod operator;
 

@@ -1,0 +1,197 @@
+//! The program as a person runs it: real processes, real sockets on loopback.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+const CRD: &str = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.shop.example.org"},
+    "spec": {"group": "shop.example.org", "scope": "Namespaced", "names": {"plural": "gadgets", "kind": "Gadget"},
+        "versions": [{"name": "v1", "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}"#;
+
+fn informant(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_informant"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).env_remove("KUBECONFIG");
+    command
+}
+
+fn run(arguments: &[&str]) -> (Output, String, String) {
+    let output = informant(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    (output, out, err)
+}
+
+/// A running `informant`, asked to end (SIGTERM) and waited for on drop.
+struct Running {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = informant(arguments).stderr(Stdio::inherit()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn terminate(&mut self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.terminate();
+        }
+        drop(self.child.wait());
+    }
+}
+
+/// An `informant apiserver --plain-http` and its URL.
+fn server() -> (Running, String) {
+    let kubeconfig = std::env::temp_dir().join(format!(
+        "informant-cli-test-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    let mut server = Running::start(&["apiserver", "--plain-http", "--kubeconfig-out", kubeconfig.to_str().unwrap()]);
+    let ready = server.line();
+    let url = ready.split_whitespace().find(|word| word.starts_with("http://")).expect(&ready).to_owned();
+    std::fs::remove_file(kubeconfig).unwrap();
+    (server, url)
+}
+
+fn request(url: &str, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    let length = body.len();
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let code = head.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let body = &body[body.find('{').unwrap()..=body.rfind('}').unwrap()];
+    (code, serde_json::from_str(body).unwrap())
+}
+
+fn create_config_map(url: &str, name: &str, team: &str) {
+    let map = json!({"metadata": {"name": name, "labels": {"team": team}}, "data": {"a": "1"}}).to_string();
+    let (code, answer) = request(url, "POST", "/api/v1/namespaces/default/configmaps", &map);
+    assert_eq!(code, 201, "{answer}");
+}
+
+#[test]
+fn the_demo_ends_with_a_summary_when_all_samples_are_ready() {
+    let (output, out, err) = run(&["demo", "--once"]);
+    assert!(output.status.success(), "{out}\n{err}");
+    let summary: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    for number in ["objects", "events", "reconciles", "seconds"] {
+        assert!(summary[number].as_f64().is_some_and(|number| number > 0.0), "{summary}");
+    }
+    assert!(out.contains("deployment default/storefront added"), "{out}");
+    assert!(out.contains("all MyApps are Ready"), "{out}");
+}
+
+#[test]
+fn a_demo_that_runs_out_of_time_says_what_isnt_ready_and_why() {
+    let (output, _, err) = run(&["demo", "--once", "--timeout", "0s"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err.contains("not Ready after 0 s") && err.contains("default/storefront ("), "{err}");
+}
+
+#[test]
+fn the_server_says_that_it_is_ready_and_ends_cleanly_on_sigterm() {
+    let (mut server, url) = server();
+    assert_eq!(request(&url, "GET", "/version", "").1["major"], "1");
+    server.terminate();
+    assert!(server.child.wait().unwrap().success());
+}
+
+#[test]
+fn watch_once_prints_the_state_in_each_form() {
+    let (_server, url) = server();
+    create_config_map(&url, "one", "a");
+    create_config_map(&url, "two", "b");
+    let watch = |more: &[&str]| {
+        let (output, out, err) = run(&[&["watch", "cm", "--once", "--server", &url], more].concat());
+        assert!(output.status.success(), "{err}");
+        out
+    };
+    assert_eq!(watch(&["-o", "name", "-l", "team"]), "default/one\ndefault/two\n");
+    assert_eq!(watch(&["-o", "name", "-l", "team=b"]), "default/two\n");
+    assert_eq!(watch(&["-o", "name", "-n", "kube-public", "-l", "team"]), "");
+    assert!(watch(&["-A", "-o", "name"]).contains("kube-system/kube-root-ca.crt"));
+    let object: Value = serde_json::from_str(watch(&["-o", "json", "-l", "team=a"]).trim()).unwrap();
+    assert_eq!(
+        (&object["type"], &object["initial"], &object["key"]),
+        (&json!("add"), &json!(true), &json!("default/one"))
+    );
+    assert_eq!(object["object"]["kind"], "ConfigMap");
+    assert_eq!(object["object"]["data"], json!({"a": "1"}));
+}
+
+#[test]
+fn watch_tells_each_event_and_what_changed() {
+    let (_server, url) = server();
+    let mut watch = Running::start(&["watch", "configmaps", "-l", "team", "-o", "json", "--server", &url]);
+    create_config_map(&url, "one", "a");
+    let added: Value = serde_json::from_str(&watch.line()).unwrap();
+    assert_eq!(added["type"], "add");
+    let path = "/api/v1/namespaces/default/configmaps/one";
+    let mut changed = request(&url, "GET", path, "").1;
+    changed["data"] = json!({"a": "2"});
+    assert_eq!(request(&url, "PUT", path, &changed.to_string()).0, 200);
+    let updated: Value = serde_json::from_str(&watch.line()).unwrap();
+    assert_eq!((&updated["type"], &updated["changed"]), (&json!("update"), &json!(["data.a"])));
+    assert_eq!(request(&url, "DELETE", path, "").0, 200);
+    let deleted: Value = serde_json::from_str(&watch.line()).unwrap();
+    assert_eq!((&deleted["type"], &deleted["object"]["data"]["a"]), (&json!("delete"), &json!("2")));
+    watch.terminate();
+    assert!(watch.child.wait().unwrap().success());
+}
+
+#[test]
+fn watch_waits_for_a_kind_that_isnt_there_yet() {
+    let (_server, url) = server();
+    let mut watch = Running::start(&["watch", "gadgets.shop.example.org", "-A", "-o", "name", "--server", &url]);
+    assert_eq!(request(&url, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD).0, 201);
+    let gadget = r#"{"apiVersion": "shop.example.org/v1", "kind": "Gadget", "metadata": {"name": "first"}}"#;
+    let path = "/apis/shop.example.org/v1/namespaces/default/gadgets";
+    let code = (0..1000).map(|_| request(&url, "POST", path, gadget).0).find(|code| *code != 404);
+    assert_eq!(code, Some(201));
+    assert_eq!(watch.line(), "default/first");
+}
+
+#[test]
+fn what_cant_be_done_is_said_in_one_sentence() {
+    let (_server, url) = server();
+    let cases: [(&[&str], &str); 5] = [
+        (&["watch", "gizmos", "--once", "--server", &url], "the server has no resource 'gizmos'"),
+        (&["watch", "pods", "--once", "--server", "http://127.0.0.1:1"], "Connection refused"),
+        (&["watch", "pods", "--server", "nonsense"], "'nonsense' is no URL of an API server"),
+        (
+            &["watch", "pods", "--kubeconfig", "/nonexistent/kubeconfig"],
+            "the kubeconfig /nonexistent/kubeconfig can't be used",
+        ),
+        (&["watch", "pods", "--once", "-l", "a in", "--server", &url], "'a in' is no label selector"),
+    ];
+    for (arguments, said) in cases {
+        let (output, out, err) = run(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert_eq!(out, "");
+        assert!(err.contains(said) && err.starts_with("informant: ") && err.trim_end().lines().count() == 1, "{err}");
+    }
+    assert_eq!(run(&["watch"]).0.status.code(), Some(2));
+}
