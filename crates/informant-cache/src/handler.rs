@@ -125,6 +125,18 @@ impl HandlerHandle {
         wait_synced(queue.synced(), queue.closed()).await
     }
 
+    /// Waits until the handler ends by itself: because its informer stopped, or its backlog reached a bound that asks
+    /// for that.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost; it may be used in `select!`.
+    pub async fn wait_ended(&self) {
+        match &self.queue {
+            Some(queue) => queue.closed().cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// The handler's state and numbers.
     #[must_use]
     pub fn status(&self) -> Option<HandlerStatus> {

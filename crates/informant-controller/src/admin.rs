@@ -2,8 +2,11 @@
 //!
 //! They're served from before the caches start until after everything else has stopped. There's no authentication: listen on loopback
 //! or where only the cluster's own traffic comes in.
+//!
+//! Bounds: so many connections at a time (more wait in the system's backlog), a time and a size for the head of a request. Bodies are
+//! never read.
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -12,14 +15,35 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
 use prometheus_client::{encoding::prometheus_text, registry::Registry};
-use tokio::net::TcpListener;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     health::{self, Answer, Query, Results},
     katalog::Katalog,
+    task_set::TaskSet,
 };
+
+/// Connections at a time: some for probes and scrapers, many for people.
+const CONNECTIONS_MAX: usize = 256;
+
+/// Time for the head of a request, and between two requests of a connection; what controller-runtime allows.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(32);
+
+/// Size of the head of a request.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// Pause after the system refused to accept a connection, as it does when the process has too many files open.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
 struct Pages {
@@ -40,11 +64,47 @@ impl Admin {
         Ok(Self { listener, address })
     }
 
-    /// Serves until `stop`, then until the requests that are under way are answered.
-    pub(crate) async fn serve(self, katalog: Arc<Katalog>, stop: CancellationToken) -> io::Result<()> {
-        let router = router(katalog);
-        axum::serve(self.listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+    /// Serves until `stop`, then until the requests that are under way are answered. Dropping the future closes all connections.
+    pub(crate) async fn serve(self, katalog: Arc<Katalog>, stop: CancellationToken) {
+        let pages = router(katalog);
+        let mut connections = TaskSet::default();
+        loop {
+            let accepted = tokio::select! {
+                // What ended makes room for what comes.
+                biased;
+                () = stop.cancelled() => break,
+                _ = connections.next_or_pending() => continue,
+                accepted = self.listener.accept(), if connections.len() < CONNECTIONS_MAX => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    let (pages, stop) = (pages.clone(), stop.clone());
+                    connections.spawn(peer.to_string(), async move { Ok(connection(stream, pages, stop).await?) });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection can't be accepted");
+                    sleep(ACCEPT_RETRY).await;
+                }
+            }
+        }
+        drop(self.listener);
+        while connections.next().await.is_some() {}
     }
+}
+
+/// Answers the requests of one connection.
+async fn connection(stream: TcpStream, pages: Router, stop: CancellationToken) -> hyper::Result<()> {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_BYTES_MAX);
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(pages));
+    tokio::pin!(connection);
+    tokio::select! {
+        // A connection that has ended has ended.
+        biased;
+        result = connection.as_mut() => return result,
+        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    connection.await
 }
 
 fn router(katalog: Arc<Katalog>) -> Router {

@@ -181,13 +181,35 @@ impl AttachedController {
         synced?;
         self.shared.numbers_mut(|numbers| numbers.phase = ControllerPhase::Running);
         tracing::info!(controller = %self.shared.name, workers = self.shared.workers, "controller started");
-        let result = worker::run(&self.shared, &self.reconcile, self.reconcile_timeout, &stop).await;
+        let result = self.work(&stop).await;
         drop(closing);
         for source in self.sources {
             source.handler.remove().await;
         }
         tracing::info!(controller = %self.shared.name, "controller stopped");
         result
+    }
+
+    /// Runs the workers until `stop`, or until a source runs dry: a controller that hears of some changes only is worse than none.
+    async fn work(&self, stop: &CancellationToken) -> Result<(), ControllerError> {
+        let workers_stop = stop.child_token();
+        let workers = worker::run(&self.shared, &self.reconcile, self.reconcile_timeout, &workers_stop);
+        tokio::pin!(workers);
+        let informer = tokio::select! {
+            // A stop may end informers and workers in any order, and is no failure.
+            biased;
+            result = &mut workers => return result,
+            informer = self.source_ended() => informer,
+        };
+        workers_stop.cancel();
+        workers.await?;
+        if stop.is_cancelled() { Ok(()) } else { Err(ControllerError::InformerEnded { informer }) }
+    }
+
+    async fn source_ended(&self) -> String {
+        let ends = self.sources.iter().map(|source| Box::pin(source.handler.wait_ended()));
+        let ((), position, _) = futures::future::select_all(ends).await;
+        self.sources.get(position).map(|source| source.informer.clone()).unwrap_or_default()
     }
 
     async fn wait_synced(&self) -> Result<(), ControllerError> {

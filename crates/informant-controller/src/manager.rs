@@ -184,6 +184,8 @@ impl Manager {
 
     /// Stops on SIGINT and SIGTERM as well. A signal during a stop ends the waiting: what still runs is aborted, and [`Manager::run`]
     /// returns [`ManagerError::StopForced`].
+    ///
+    /// From the first such run on the process handles these signals itself: when the manager has returned, Ctrl-C no longer ends it.
     pub fn stop_on_signals(mut self) -> Self {
         self.signals = true;
         self

@@ -67,10 +67,10 @@ impl fmt::Debug for ReconcileError {
 
 /// An error with its causes, each said once: many errors repeat their cause in their own text.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
+    let mut text = said_by(error);
     let mut cause = error.source();
     while let Some(error) = cause {
-        let said = error.to_string();
+        let said = said_by(error);
         if !text.contains(&said) {
             text.push_str(": ");
             text.push_str(&said);
@@ -78,6 +78,14 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
         cause = error.source();
     }
     text
+}
+
+/// What an error says itself. kube shows an API server's answer as a whole `Status`; its message says all that a person needs.
+fn said_by(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => status.to_string(),
+        _ => error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +106,13 @@ mod tests {
         let error = ReconcileError::from(Outer(Inner(cause)));
         assert_eq!(error.to_string(), "outer: inner: invalid digit found in string");
         assert!(!error.is_terminal());
+    }
+
+    #[test]
+    fn an_answer_of_the_server_is_shown_by_its_message_and_reason() {
+        let status = kube::core::Status::failure("pods \"web\" not found", "NotFound").with_code(404);
+        let error = ReconcileError::from(kube::Error::Api(Box::new(status)));
+        assert_eq!(error.to_string(), "pods \"web\" not found: NotFound");
     }
 
     /// controller-runtime fact 41.

@@ -57,6 +57,11 @@ impl TaskSet {
         }
     }
 
+    /// Number of tasks that have not been seen to end.
+    pub(crate) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
     /// The names of the tasks that have not been seen to end, sorted.
     pub(crate) fn running(&self) -> Vec<String> {
         let mut names: Vec<String> = self.names.values().cloned().collect();

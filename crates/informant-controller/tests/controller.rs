@@ -14,6 +14,7 @@ use informant_controller::{
     add_finalizer, finalizer_patch, has_finalizer, remove_finalizer, set_controller_reference, set_owner_reference,
 };
 use k8s_openapi::{
+    ByteString,
     api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
@@ -603,6 +604,118 @@ async fn a_panic_in_a_mapping_costs_its_event_and_nothing_else() {
         status.informers.iter().flat_map(|informer| &informer.handlers).map(|handler| handler.panics).sum();
     assert_eq!(panics, 1);
     running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_that_ends_beneath_a_controller_stops_the_manager_with_its_name() {
+    let client = client();
+    create(&config(&client), named("one")).await;
+    let foreign = InformerFactory::new(client.clone());
+    let watched = foreign.informer::<Secret>();
+    foreign.start(&CancellationToken::new()).unwrap();
+    let log = Log::default();
+    let manager = noting(&client, &log, |controller| controller.watches_informer(&watched, |_| Vec::new()));
+    let mut running = Running::start(manager).await;
+    assert!(!take(&log).is_empty());
+    foreign.shutdown().await;
+    let error = running.end().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "controller \"configs\" failed: informer secrets/v1 ended, so the controller gets no more events"
+    );
+}
+
+// === All at once ===
+
+/// Each ConfigMap wants a Secret with its own content. Writers change and delete ConfigMaps and Secrets, reconciles fail, panic and dawdle,
+/// and in the middle the server forgets its history. When everybody has calmed down, all is as it should be.
+#[tokio::test(start_paused = true)]
+async fn whatever_happens_the_world_ends_as_the_specs_ask() {
+    for seed in 0..2 {
+        storm(seed).await;
+    }
+}
+
+type StormContext = (Client, Lister<ConfigMap>, Lister<Secret>, Arc<Mutex<fastrand::Rng>>);
+
+async fn storm(seed: u64) {
+    let server = ApiServer::builder().seed(seed).build();
+    let client = Client::new(server.service(), "storm");
+    create(&Api::<Namespace>::all(client.clone()), named("storm")).await;
+    let manager = Manager::new(client.clone());
+    let random = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
+    let context: StormContext = (
+        client.clone(),
+        manager.informer::<ConfigMap>().lister(),
+        manager.informer::<Secret>().lister(),
+        Arc::clone(&random),
+    );
+    let controller = Controller::of::<ConfigMap>("storm").owns::<Secret>().workers(4).reconcile(context, mirror);
+    let running = Running::start(manager.controller(controller)).await;
+    let mut random = fastrand::Rng::with_seed(seed + 1000);
+    for step in 0..200 {
+        disturb(&client, &mut random).await;
+        sleep(Duration::from_micros(random.u64(..3000))).await;
+        if step == 100 {
+            server.compact(server.resource_version());
+        }
+    }
+    // Retries share ten tokens a second, so it takes a while until the last failure is mended.
+    sleep(Duration::from_secs(300)).await;
+    for parent in config(&client).list(&Default::default()).await.unwrap() {
+        let name = parent.metadata.name.as_deref().unwrap();
+        let child = secrets(&client).get(name).await.unwrap_or_else(|error| panic!("seed {seed}, {name}: {error}"));
+        let wanted = parent.data.as_ref().and_then(|data| data.get("text")).cloned().unwrap_or_default();
+        let found = &child.data.as_ref().unwrap()["text"].0;
+        assert_eq!(String::from_utf8_lossy(found), wanted, "seed {seed}, {name}");
+    }
+    let status = running.handle.status().unwrap();
+    let queue = status.controllers[0].queue;
+    assert_eq!((queue.depth, queue.delayed), (0, 0), "seed {seed}: {:?}", status.controllers[0].last_error);
+    assert!(status.controllers[0].reconciles.panics > 0 && status.controllers[0].reconciles.error > 0);
+    running.stop().await;
+    assert_eq!(server.watchers(), 0);
+}
+
+/// Makes the Secret of a ConfigMap as it should be, if it gets that far.
+async fn mirror((client, parents, children, random): StormContext, request: Request) -> Result<Action, ReconcileError> {
+    let chance = random.lock().unwrap().u8(..20);
+    sleep(Duration::from_micros(u64::from(chance) * 100)).await;
+    match chance {
+        0 => panic!("by chance"),
+        1 => return Err(ReconcileError::new("by chance")),
+        2 => return Ok(Action::requeue()),
+        _ => {}
+    }
+    if request.key.namespace() != Some("storm") {
+        return Ok(Action::done());
+    }
+    let Some(parent) = parents.get(&request.key) else { return Ok(Action::done()) };
+    let text = parent.data.as_ref().and_then(|data| data.get("text")).cloned().unwrap_or_default();
+    let mut wanted: Secret = named(request.key.name());
+    wanted.data = Some(BTreeMap::from([("text".to_owned(), ByteString(text.into_bytes()))]));
+    set_controller_reference(parent.as_ref(), &mut wanted)?;
+    match children.get(&request.key) {
+        None => drop(secrets(&client).create(&PostParams::default(), &wanted).await?),
+        Some(child) => {
+            wanted.metadata.resource_version.clone_from(&child.metadata.resource_version);
+            secrets(&client).replace(request.key.name(), &PostParams::default(), &wanted).await?;
+        }
+    }
+    Ok(Action::done())
+}
+
+/// One random write; that it may fail is part of it.
+async fn disturb(client: &Client, random: &mut fastrand::Rng) {
+    let name = format!("object-{}", random.u8(..6));
+    let mut parent: ConfigMap = named(&name);
+    parent.data = Some(BTreeMap::from([("text".to_owned(), random.u64(..).to_string())]));
+    match random.u8(..10) {
+        0..=2 => drop(config(client).create(&PostParams::default(), &parent).await),
+        3..=6 => drop(config(client).patch(&name, &PatchParams::default(), &Patch::Merge(&parent)).await),
+        7 => drop(config(client).delete(&name, &DeleteParams::default()).await),
+        _ => drop(secrets(client).delete(&name, &DeleteParams::default()).await),
+    }
 }
 
 // === Finalizers ===

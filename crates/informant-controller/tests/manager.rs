@@ -311,6 +311,50 @@ async fn a_client_that_never_ends_its_request_does_not_hold_up_the_stop() {
     stopped.unwrap().unwrap().unwrap();
 }
 
+#[tokio::test]
+async fn more_connections_than_allowed_wait_and_are_served_when_others_end() {
+    let manager = Manager::new(no_cluster()).serve("127.0.0.1:0");
+    let handle = manager.handle();
+    let cancel = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(manager.run(cancel.clone()));
+    let address = handle.address().await.unwrap();
+    let mut idle = Vec::new();
+    for _ in 0..300 {
+        idle.push(TcpStream::connect(address).await.unwrap());
+    }
+    assert!(timeout(ms(100), get(address, "/healthz")).await.is_err(), "256 are served at a time");
+    idle.clear();
+    let served = timeout(Duration::from_secs(10), get(address, "/healthz")).await.expect("others have ended");
+    assert_eq!(served.2, "ok");
+    cancel.cancel();
+    tasks.join_next().await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn garbage_instead_of_a_request_ends_its_connection_only() {
+    let manager = Manager::new(no_cluster()).serve("127.0.0.1:0");
+    let handle = manager.handle();
+    let cancel = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(manager.run(cancel.clone()));
+    let address = handle.address().await.unwrap();
+    let endless = [b"GET / HTTP/1.1\r\nX: ".as_slice(), &[b'x'; 200_000]].concat();
+    for garbage in [b"\x16\x03\x01\x02\x00".as_slice(), b"\r\n\r\n\r\n", b"GET", &endless] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        // The server may close before it has read everything.
+        let _ = stream.write_all(garbage).await;
+        let _ = stream.shutdown().await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        assert!(!String::from_utf8_lossy(&answer).contains(" 200 "));
+    }
+    assert_eq!(get(address, "/readyz?exclude=%00&&=&verbose=&exclude").await.0, 200);
+    assert_eq!(get(address, "/readyz/%ff").await.0, 400);
+    cancel.cancel();
+    tasks.join_next().await.unwrap().unwrap().unwrap();
+}
+
 /// controller-runtime fact 2.
 #[tokio::test]
 async fn an_address_that_is_taken_is_an_error_before_anything_starts() {

@@ -132,8 +132,10 @@ impl Stages {
 
     fn serve(&mut self, admin: Admin, katalog: Arc<Katalog>) {
         let stop = self.admin_stop.clone();
-        self.admin
-            .spawn("the server of the pages", async move { admin.serve(katalog, stop).await.map_err(BoxError::from) });
+        self.admin.spawn("the server of the pages", async move {
+            admin.serve(katalog, stop).await;
+            Ok(())
+        });
     }
 
     fn run_when_synced(&mut self, runnable: Runnable) {
