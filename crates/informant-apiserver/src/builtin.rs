@@ -7,6 +7,9 @@
 pub(crate) mod columns;
 pub(crate) mod defaults;
 pub(crate) mod omit_empty;
+mod quantity;
+#[cfg(test)]
+mod recorded;
 mod rules;
 mod schemas;
 pub(crate) mod validate;

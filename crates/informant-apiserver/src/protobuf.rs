@@ -10,6 +10,7 @@
 
 mod table;
 mod wire;
+pub(crate) mod zeros;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -18,9 +19,6 @@ use serde_json::{Map, Value, json};
 use crate::status::Status;
 use table::{Field, Kind, Message, Shape, Table};
 use wire::{Reader, Wire};
-
-/// The media type of these bodies.
-pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
 /// What every body begins with.
 const MAGIC: &[u8] = b"k8s\0";

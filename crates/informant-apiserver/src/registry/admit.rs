@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use crate::builtin::omit_empty;
+use crate::builtin::{defaults, omit_empty, validate};
 use crate::object;
+use crate::protobuf::zeros;
 use crate::registry::{Registry, is_crd, metadata};
 use crate::resource::Resource;
 use crate::status::{Cause, Reason, Status};
@@ -28,8 +29,12 @@ impl Registry {
         schema::prune::prune(new, view);
         if !resource.custom {
             omit_empty::apply(new, view);
+            zeros::omit(new, &resource.api_version(), &resource.kind);
         }
         schema::default::apply(new, view);
+        if !resource.custom {
+            defaults::apply(resource, new);
+        }
         if is_crd(resource) && subresource.is_empty() {
             crd::prepare(new, old);
         }
@@ -37,6 +42,8 @@ impl Registry {
         causes.extend(old.into_iter().flat_map(|old| metadata::check_update(old, new)));
         if resource.custom {
             causes.extend(schema::validate::validate(new, old, view));
+        } else if subresource.is_empty() {
+            causes.extend(validate::validate(resource, new, old));
         }
         if is_crd(resource) {
             causes.extend(crd::validate(new, old)?);

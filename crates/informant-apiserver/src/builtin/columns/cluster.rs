@@ -154,8 +154,8 @@ const POD_CERTIFICATE_REQUESTS: &[Column] = &[
     text("SignerName", "spec.signerName"),
     cell("State", |row| {
         let known = ["Issued", "Denied", "Failed"];
-        let state = row.items("status.conditions").map(|condition| condition.text("type"));
-        json!(state.filter(|state| known.contains(state)).next_back().unwrap_or("Pending"))
+        let mut state = row.items("status.conditions").map(|condition| condition.text("type"));
+        json!(state.rfind(|state| known.contains(state)).unwrap_or("Pending"))
     }),
     cell("UnverifiedUserAnnotations", |row| json!(row.labels("spec.unverifiedUserAnnotations"))),
 ];
