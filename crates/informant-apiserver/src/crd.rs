@@ -262,11 +262,14 @@ pub(crate) fn resources(crd: &Value) -> Result<Vec<Resource>, Status> {
     served.map(|version| resource(crd, &spec, version, &storage)).collect()
 }
 
+/// The schema by which objects are stored, whichever version they are written in.
+pub(crate) fn storage_schema(crd: &Value) -> Result<ResourceSchema, Status> {
+    let spec = CrdSpec::parse(crd)?;
+    spec.storage_versions().next().map_or_else(|| Ok(ResourceSchema::default()), Version::resource_schema)
+}
+
 fn resource(crd: &Value, spec: &CrdSpec, version: &Version, storage: &StorageId) -> Result<Resource, Status> {
-    let schema = match version.open_api() {
-        Some(open_api) => parse_schema(open_api)?,
-        None => Schema { preserve_unknown_fields: true, ..Schema::default() },
-    };
+    let schema = version.resource_schema()?;
     // While the objects are being removed, nothing may come or change.
     let verbs: &[&str] = if object::is_terminating(crd) {
         &["delete", "deletecollection", "get", "list", "watch"]
@@ -286,7 +289,7 @@ fn resource(crd: &Value, spec: &CrdSpec, version: &Version, storage: &StorageId)
         verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
         subresources: version.subresources(&spec.group, &spec.names.kind),
         storage: storage.clone(),
-        schema: ResourceSchema::new(schema, Arc::new(Definitions::default())),
+        schema,
         custom: true,
         rules: Rules { generation: GenerationRule::OutsideMetadata, unconditional_update: false, ..Rules::default() },
         printer_columns: version.additional_printer_columns.iter().map(Column::to_printer_column).collect(),
@@ -301,6 +304,15 @@ impl Version {
     /// The schema as JSON, if there is one.
     pub(crate) fn open_api(&self) -> Option<&Value> {
         self.schema.as_ref().and_then(|schema| schema.open_api.as_ref())
+    }
+
+    /// The schema of an object; one that takes anything when the version has none.
+    fn resource_schema(&self) -> Result<ResourceSchema, Status> {
+        let schema = match self.open_api() {
+            Some(open_api) => parse_schema(open_api)?,
+            None => Schema { preserve_unknown_fields: true, ..Schema::default() },
+        };
+        Ok(ResourceSchema::new(schema, Arc::new(Definitions::default())))
     }
 
     fn warning(&self, group: &str, kind: &str) -> String {

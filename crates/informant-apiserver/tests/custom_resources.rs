@@ -375,3 +375,67 @@ async fn a_clashing_crd_is_served_once_the_other_is_gone() {
     assert_eq!(condition(&get(&server, &path).await.json(), "Established")["status"], "True");
     get(&server, gadgets).await.expect(200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn stored_objects_are_read_by_the_schema_of_now() {
+    let server = server_with_crd().await;
+    let mut body = widget("one");
+    body["spec"]["ports"] = json!([{"name": "http"}]);
+    post(&server, WIDGETS, &body).await.expect(201);
+    let path = format!("{CRDS}/widgets.demo.example.com");
+    let mut changed = get(&server, &path).await.json();
+    let properties =
+        &mut changed["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+    properties["colour"] = json!({"type": "string", "default": "red"});
+    properties.as_object_mut().unwrap().remove("ports");
+    put(&server, &path, &changed).await.expect(200);
+    let expected = json!({"image": "a:1", "replicas": 1, "colour": "red"});
+    assert_eq!(get(&server, &format!("{WIDGETS}/one")).await.json()["spec"], expected);
+    assert_eq!(get(&server, WIDGETS).await.json()["items"][0]["spec"], expected);
+    let mut events = Events::open(&server, &format!("{WIDGETS}?watch=true")).await;
+    assert_eq!(events.next().await.unwrap()["object"]["spec"], expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_stored_fits_the_storage_version_whichever_version_wrote_it() {
+    let server = server_with_crd().await;
+    let body = json!({"apiVersion": "demo.example.com/v1alpha1", "kind": "Widget", "metadata": {"name": "one"},
+        "spec": {"image": "a:1", "legacy": {"a": 1}}});
+    let expected = json!({"image": "a:1", "replicas": 1});
+    assert_eq!(post(&server, OLD_WIDGETS, &body).await.expect(201).json()["spec"], expected);
+    for path in [OLD_WIDGETS, WIDGETS] {
+        assert_eq!(get(&server, &format!("{path}/one")).await.expect(200).json()["spec"], expected, "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_scoped_kind_has_no_namespace() {
+    let server = server();
+    let mut cluster = crd();
+    cluster["spec"]["scope"] = json!("Cluster");
+    post(&server, CRDS, &cluster).await.expect(201);
+    let widgets = "/apis/demo.example.com/v1/widgets";
+    let created = post(&server, widgets, &widget("one")).await.expect(201).json();
+    assert_eq!(created["metadata"].get("namespace"), None);
+    get(&server, &format!("{widgets}/one")).await.expect(200);
+    get(&server, WIDGETS).await.expect(404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_embedded_object_is_pruned_and_checked() {
+    let server = server();
+    let mut with_template = crd();
+    with_template["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["template"] =
+        json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true});
+    post(&server, CRDS, &with_template).await.expect(201);
+    let mut body = widget("one");
+    body["spec"]["template"] = json!({"kind": "Pod", "metadata": {"colour": "red"}, "spec": {"any": 1}});
+    let refused = post(&server, WIDGETS, &body).await.expect(422).json();
+    assert_eq!(causes(&refused), ["spec.template.apiVersion: Required value"]);
+    body["spec"]["template"]["apiVersion"] = json!("v1");
+    let created = post(&server, WIDGETS, &body).await.expect(201).json();
+    assert_eq!(
+        created["spec"]["template"],
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"any": 1}})
+    );
+}

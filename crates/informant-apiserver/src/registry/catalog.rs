@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::crd_controller::is_established;
 use crate::object::{self, at_path};
 use crate::registry::convert;
-use crate::resource::{Resource, StorageId};
+use crate::resource::{Resource, ResourceSchema, StorageId};
 use crate::schema;
 use crate::status::Status;
 use crate::store::Object;
@@ -27,6 +27,8 @@ pub(crate) struct Served {
     storage_version: String,
     /// Whether objects may have been stored under another schema, so that reads have to fit them to this one.
     refit: bool,
+    /// The schema of the stored version, for a custom kind in another version than that: what is stored fits it.
+    pub(crate) storage_schema: Option<ResourceSchema>,
     /// Whether the CRD behind it is being deleted: nothing may be created then.
     pub(crate) terminating: bool,
 }
@@ -56,7 +58,7 @@ struct Custom {
 impl Served {
     fn builtin(resource: Arc<Resource>) -> Self {
         let storage_version = convert::storage_api_version(&resource);
-        Self { resource, storage_version, refit: false, terminating: false }
+        Self { resource, storage_version, refit: false, storage_schema: None, terminating: false }
     }
 
     /// A stored object as this resource shows it. Costs nothing when it is stored that way.
@@ -81,7 +83,12 @@ impl Served {
 
     /// An object of this resource's version as it's stored.
     pub(crate) fn to_storage(&self, object: Value, stored: Option<&Value>) -> Value {
-        convert::to_storage(object, &self.resource, &self.storage_version, stored)
+        let mut written = convert::to_storage(object, &self.resource, &self.storage_version, stored);
+        if let Some(schema) = &self.storage_schema {
+            schema::prune::prune(&mut written, schema.view());
+            schema::default::apply(&mut written, schema.view());
+        }
+        written
     }
 }
 
@@ -188,9 +195,11 @@ impl Custom {
             return Ok(before.clone());
         }
         let storage_version = storage_version(crd);
+        let storage_schema = crd::storage_schema(crd)?;
         let served = crd::resources(crd)?.into_iter().map(|resource| {
             Arc::new(Served {
                 storage_version: storage_version.clone(),
+                storage_schema: (resource.api_version() != storage_version).then(|| storage_schema.clone()),
                 // Once the spec has changed, or in another version than the stored one, nothing is sure to fit.
                 refit: before.is_some_and(|before| before.spec != spec || before.refits()),
                 terminating,
