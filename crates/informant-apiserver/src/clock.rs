@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// Tells the time of day: a start plus the tokio time that has passed since. Copy; copies agree.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub(crate) struct Clock {
     start: Timestamp,
     started: Instant,
 }
@@ -20,27 +20,27 @@ pub struct Clock {
 impl Clock {
     /// A clock that starts at the wall clock's time.
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
-    pub fn system() -> Self {
+    pub(crate) fn system() -> Self {
         Self::starting_at(Timestamp::now())
     }
 
     /// A clock that shows `start` now. Under tokio's paused time everything it shows follows from `start` alone.
-    pub fn starting_at(start: Timestamp) -> Self {
+    pub(crate) fn starting_at(start: Timestamp) -> Self {
         Self { start, started: Instant::now() }
     }
 
     /// The time of day. Past the year 9999 it stands still.
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.start.saturating_add(self.elapsed()).unwrap_or(Timestamp::MAX)
     }
 
     /// The time that has passed since the clock was made.
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         Instant::now().saturating_duration_since(self.started)
     }
 
     /// The time of day as RFC 3339 in whole seconds: `2026-01-02T03:04:05Z`, as `creationTimestamp` has it.
-    pub fn now_seconds(&self) -> String {
+    pub(crate) fn now_seconds(&self) -> String {
         format_seconds(self.now())
     }
 }

@@ -1,6 +1,7 @@
 //! The server's own controllers, seen from outside: garbage collection and the end of namespaces and Pods.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "support/client.rs"]
 mod support;
 
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Server-side apply and field ownership through the in-process service: what a real 1.37 server answers to the same requests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "support/client.rs"]
 mod support;
 
 use std::time::Duration;

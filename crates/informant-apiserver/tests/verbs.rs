@@ -1,6 +1,7 @@
 //! Each verb and its rules, through the in-process service under paused time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "support/client.rs"]
 mod support;
 
 use informant_apiserver::ApiServer;

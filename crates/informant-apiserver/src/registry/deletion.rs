@@ -164,12 +164,10 @@ pub(crate) fn decide(resource: &Resource, object: &Value, options: &DeleteOption
         let at = now.saturating_add(SignedDuration::from_secs(grace)).unwrap_or(now);
         metadata::mark_deleted(resource, &mut marked, &format_seconds(at), grace);
     }
-    if is_namespace(resource) {
-        if let Some(root) = marked.as_object_mut() {
-            let status = root.entry("status").or_insert_with(|| json!({}));
-            if let Some(status) = status.as_object_mut() {
-                status.insert("phase".into(), json!("Terminating"));
-            }
+    if let Some(root) = marked.as_object_mut().filter(|_| is_namespace(resource)) {
+        let status = root.entry("status").or_insert_with(|| json!({}));
+        if let Some(status) = status.as_object_mut() {
+            status.insert("phase".into(), json!("Terminating"));
         }
     }
     if metadata::may_vanish(&marked) {

@@ -217,23 +217,6 @@ fn outside_metadata(object: &Value, without_status: bool) -> Vec<(&String, &Valu
     object.as_object().into_iter().flatten().filter(|(field, _)| !ignored(field)).collect()
 }
 
-/// Whether two objects are the same but for their resource version: such a write changes nothing.
-pub(crate) fn same_but_version(old: &Value, new: &Value) -> bool {
-    let (Some(old_root), Some(new_root)) = (old.as_object(), new.as_object()) else { return old == new };
-    old_root.len() == new_root.len()
-        && old_root.iter().all(|(field, value)| match new_root.get(field) {
-            Some(other) if field == "metadata" => same_metadata(value, other),
-            Some(other) => value == other,
-            None => false,
-        })
-}
-
-fn same_metadata(old: &Value, new: &Value) -> bool {
-    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return old == new };
-    let of = |meta: &Map<String, Value>| meta.len() - usize::from(meta.contains_key("resourceVersion"));
-    of(old) == of(new) && old.iter().all(|(field, value)| field == "resourceVersion" || new.get(field) == Some(value))
-}
-
 /// Sets `deletionTimestamp` and `deletionGracePeriodSeconds`, and raises a generation that is in use. Namespaces and
 /// CRDs, which go by their own rules, get the time alone.
 pub(crate) fn mark_deleted(resource: &Resource, object: &mut Value, timestamp: &str, grace_seconds: i64) {

@@ -51,14 +51,8 @@ pub(crate) fn decode(content_type: &str, body: &[u8]) -> Result<Document, Status
     match media_type(content_type).as_str() {
         "" | "application/json" | "*/*" => decode_json(body),
         "application/yaml" | "application/x-yaml" | "text/yaml" => decode_yaml(body),
-        "application/vnd.kubernetes.protobuf" => {
-            protobuf::decode(body).map(|value| Document { value, duplicates: Vec::new() })
-        }
-        _ => Err(Status::unsupported_media_type(&[
-            "application/json",
-            "application/yaml",
-            "application/vnd.kubernetes.protobuf",
-        ])),
+        protobuf::MEDIA_TYPE => protobuf::decode(body).map(|value| Document { value, duplicates: Vec::new() }),
+        _ => Err(Status::unsupported_media_type(&["application/json", "application/yaml", protobuf::MEDIA_TYPE])),
     }
 }
 
@@ -85,10 +79,10 @@ pub(crate) fn decode_json(body: &[u8]) -> Result<Document, Status> {
 pub(crate) fn decode_yaml(body: &[u8]) -> Result<Document, Status> {
     let text = utf8(body)?;
     // What looks like JSON is read as such: it's quicker, and its errors are clearer.
-    if text.trim_start().starts_with('{') {
-        if let Ok(document) = decode_json(body) {
-            return Ok(document);
-        }
+    if text.trim_start().starts_with('{')
+        && let Ok(document) = decode_json(body)
+    {
+        return Ok(document);
     }
     let options = serde_saphyr::options! {
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::PassThrough,

@@ -79,7 +79,9 @@ fn openapi_v2(caller: &Caller) -> Answer {
     if caller.accept.contains(OPENAPI_V2_PROTOBUF) {
         // swagger: "2.0", info: {title: "Kubernetes", version: "v1.37.2"}
         let body = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.37.2";
-        return Answer::new(200, OPENAPI_V2_PROTOBUF, ResponseBody::whole(&body[..]));
+        // The name that was asked for isn't a media type by the book; this one is.
+        let media_type = OPENAPI_V2_PROTOBUF.replace('@', ".");
+        return Answer::new(200, media_type, ResponseBody::whole(&body[..]));
     }
     let info = json!({"title": "Kubernetes", "version": GIT_VERSION});
     Answer::json(200, &json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}))
