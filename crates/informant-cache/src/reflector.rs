@@ -83,7 +83,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         };
         Self {
             informer,
-            state: State::new(policy, settings.seed_for(&informer.name)),
+            state: State::new(policy, settings.seed_for(&informer.name), informer.store.resource_version()),
             decoder: Decoder::new(informer),
             staging: Staging::default(),
             batch: Vec::new(),

@@ -16,7 +16,7 @@ use crate::delta::Delta;
 use crate::error::NotSynced;
 use crate::event::Event;
 use crate::handler::{HandlerHandle, HandlerOptions, Queue, Subscription};
-use crate::indexer::Index;
+use crate::indexer::{Index, Prepared};
 use crate::informer_factory::Settings;
 use crate::lister::Lister;
 use crate::lock::lock;
@@ -275,29 +275,26 @@ impl<K: Send + Sync + 'static> Shared<K> {
     }
 
     /// Changes the store and then tells the handlers. `completes`: with these deltas the store holds a whole state.
-    pub(crate) fn publish(&self, deltas: Vec<Delta<K>>, resource_version: Option<&str>, completes: bool) {
-        let mut handlers = lock(&self.handlers);
-        let first = completes && !handlers.synced;
-        let applied = self.store.apply(deltas, first, resource_version);
-        handlers.prune();
-        for queue in &handlers.queues {
-            if first {
-                queue.push_initial(&applied.events);
-            } else {
-                queue.push(&applied.events);
+    pub(crate) fn publish(&self, mut deltas: Vec<Delta<K>>, resource_version: Option<&str>, completes: bool) {
+        let (mut prepared, mut index_panics) = (Prepared::default(), 0);
+        let applied = loop {
+            // Index functions are the user's, so they run before any lock is taken.
+            index_panics += self.store.prepare(&deltas, &mut prepared);
+            let mut handlers = lock(&self.handlers);
+            let first = completes && !handlers.synced;
+            if let Some(applied) = self.store.apply(&mut deltas, &mut prepared, first, resource_version) {
+                handlers.tell(&applied.events, first);
+                handlers.synced |= completes;
+                break applied;
             }
-        }
-        handlers.synced |= completes;
-        drop(handlers);
+        };
         self.status.count(|counters| {
             counters.events += applied.events.len() as u64;
-            counters.index_panics += applied.index_panics;
+            counters.index_panics += index_panics;
         });
         if completes {
             self.status.set_synced();
         }
-        // The events hold the last references to replaced objects, which are dropped outside the lock.
-        drop(applied);
     }
 
     /// Adds a handler in one critical section with publishing: it gets the store's content, then every later change.
@@ -352,6 +349,18 @@ impl<K: Send + Sync + 'static> Shared<K> {
 }
 
 impl<K> Handlers<K> {
+    /// Puts events into every handler's backlog.
+    fn tell(&mut self, events: &[Event<K>], initial: bool) {
+        self.prune();
+        for queue in &self.queues {
+            if initial {
+                queue.push_initial(events);
+            } else {
+                queue.push(events);
+            }
+        }
+    }
+
     /// Forgets handlers that ended.
     fn prune(&mut self) {
         let conflated = &mut self.conflated;

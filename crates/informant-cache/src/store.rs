@@ -37,8 +37,8 @@ struct Inner<K> {
 /// What applying a batch brought.
 pub(crate) struct Applied<K> {
     pub(crate) events: Vec<Event<K>>,
-    /// Calls of index functions that panicked.
-    pub(crate) index_panics: u64,
+    /// Objects that are no longer in the store, to be dropped outside any lock.
+    replaced: Vec<Cached<K>>,
 }
 
 impl<K: 'static> Store<K> {
@@ -87,34 +87,36 @@ impl<K: 'static> Store<K> {
 
     // --- writing ---
 
-    /// Applies a batch, and takes over the resource version that the server was at.
-    pub(crate) fn apply(&self, deltas: Vec<Delta<K>>, initial: bool, resource_version: Option<&str>) -> Applied<K> {
-        let mut events = Vec::with_capacity(deltas.len());
-        let mut dropped = Vec::new();
-        let mut index_panics = 0;
-        let mut prepared = Prepared::default();
-        let mut deltas = deltas;
-        loop {
-            // Index functions are the user's, so they run here, outside the lock.
-            let functions = read(&self.inner).indexer.functions();
-            index_panics += prepared.complete(&functions, deltas.iter().map(Delta::new_object));
-            let mut inner = write(&self.inner);
-            if !prepared.covers(&inner.indexer) {
-                // An index was added in between.
-                continue;
-            }
-            for (position, delta) in std::mem::take(&mut deltas).into_iter().enumerate() {
-                inner.apply(delta, position, &mut prepared, initial, &mut events, &mut dropped);
-            }
-            if let Some(resource_version) = resource_version
-                && inner.resource_version != resource_version
-            {
-                resource_version.clone_into(&mut inner.resource_version);
-            }
-            break;
+    /// Computes what the indexes need of a batch. It calls the user's functions, so no lock may be held; returns how many
+    /// of the calls panicked.
+    pub(crate) fn prepare(&self, deltas: &[Delta<K>], prepared: &mut Prepared) -> u64 {
+        let functions = read(&self.inner).indexer.functions();
+        prepared.complete(&functions, deltas.iter().map(Delta::new_object))
+    }
+
+    /// Applies a batch, and takes over the resource version that the server was at. `None`, with nothing done, if an
+    /// index was added since the batch was prepared.
+    pub(crate) fn apply(
+        &self,
+        deltas: &mut Vec<Delta<K>>,
+        prepared: &mut Prepared,
+        initial: bool,
+        resource_version: Option<&str>,
+    ) -> Option<Applied<K>> {
+        let mut inner = write(&self.inner);
+        if !prepared.covers(&inner.indexer) {
+            return None;
         }
-        drop(dropped);
-        Applied { events, index_panics }
+        let mut applied = Applied { events: Vec::with_capacity(deltas.len()), replaced: Vec::new() };
+        for (position, delta) in deltas.drain(..).enumerate() {
+            inner.apply(delta, position, prepared, initial, &mut applied);
+        }
+        if let Some(resource_version) = resource_version
+            && inner.resource_version != resource_version
+        {
+            resource_version.clone_into(&mut inner.resource_version);
+        }
+        Some(applied)
     }
 
     /// Adds an index over what is there and what will come, and returns its id and how many objects it couldn't index.
@@ -155,8 +157,7 @@ impl<K> Inner<K> {
         position: usize,
         prepared: &mut Prepared,
         initial: bool,
-        events: &mut Vec<Event<K>>,
-        dropped: &mut Vec<Cached<K>>,
+        applied: &mut Applied<K>,
     ) {
         match delta {
             Delta::Upsert(object) => {
@@ -166,7 +167,7 @@ impl<K> Inner<K> {
                     .is_some_and(|old| old.is_at(object.uid(), object.resource_version()))
                 {
                     // Nothing changed: a replayed event. It's no news.
-                    dropped.push(object);
+                    applied.replaced.push(object);
                     return;
                 }
                 self.indexer.replace(&object, position, prepared);
@@ -176,33 +177,27 @@ impl<K> Inner<K> {
                     Some(old) if old.uid() == object.uid() => Event::Updated { old, new: object },
                     Some(old) => {
                         // Deleted and created again; the deletion was missed.
-                        events.push(Event::Deleted { object: old, final_state: FinalState::Unknown });
+                        applied.events.push(Event::Deleted { object: old, final_state: FinalState::Unknown });
                         Event::Added { object, initial: false }
                     }
                 };
-                events.push(event);
+                applied.events.push(event);
             }
-            Delta::Delete { key, last } => self.delete(&key, last, events, dropped),
+            Delta::Delete { key, last } => self.delete(&key, last, applied),
         }
     }
 
-    fn delete(
-        &mut self,
-        key: &ObjectKey,
-        last: Option<Cached<K>>,
-        events: &mut Vec<Event<K>>,
-        dropped: &mut Vec<Cached<K>>,
-    ) {
+    fn delete(&mut self, key: &ObjectKey, last: Option<Cached<K>>, applied: &mut Applied<K>) {
         let Some(old) = self.objects.remove(key.as_str()) else {
             // What nobody was told of is no loss to anybody.
-            dropped.extend(last);
+            applied.replaced.extend(last);
             return;
         };
         self.indexer.remove_object(key);
         if let Some(namespace) = key.namespace()
             && let Some(bucket) = self.namespaces.get_mut(namespace)
         {
-            dropped.extend(bucket.remove(key.as_str()));
+            applied.replaced.extend(bucket.remove(key.as_str()));
             if bucket.is_empty() {
                 self.namespaces.remove(namespace);
             }
@@ -210,15 +205,15 @@ impl<K> Inner<K> {
         let event = match last {
             // The final state of the object that we had.
             Some(last) if last.uid() == old.uid() => {
-                dropped.push(old);
+                applied.replaced.push(old);
                 Event::Deleted { object: last, final_state: FinalState::Known }
             }
             other => {
-                dropped.extend(other);
+                applied.replaced.extend(other);
                 Event::Deleted { object: old, final_state: FinalState::Unknown }
             }
         };
-        events.push(event);
+        applied.events.push(event);
     }
 
     fn bucket(&mut self, object: &Cached<K>, insert: impl FnOnce(&mut Table<K>, Cached<K>)) {
@@ -229,6 +224,82 @@ impl<K> Inner<K> {
             let mut bucket = Table::default();
             insert(&mut bucket, object.clone());
             self.namespaces.insert(namespace.into(), bucket);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::indexer::Index;
+    use crate::representation::Held;
+
+    fn object(number: u64, version: u64) -> Cached<u64> {
+        let key = ObjectKey::namespaced(&format!("ns{}", number % 3), &format!("o{number}"));
+        Cached::new(key, "uid", &version.to_string(), Held::Full(Arc::new(version)))
+    }
+
+    fn apply(store: &Store<u64>, deltas: Vec<Delta<u64>>) -> Vec<Event<u64>> {
+        let (mut deltas, mut prepared) = (deltas, Prepared::default());
+        loop {
+            store.prepare(&deltas, &mut prepared);
+            if let Some(applied) = store.apply(&mut deltas, &mut prepared, false, Some("1")) {
+                return applied.events;
+            }
+        }
+    }
+
+    #[test]
+    fn one_key_may_change_several_times_in_a_batch() {
+        let store = Store::new();
+        let key = object(1, 1).key().clone();
+        let gone = Delta::Delete { key: key.clone(), last: Some(object(1, 3)) };
+        let batch = vec![Delta::Upsert(object(1, 1)), Delta::Upsert(object(1, 2)), gone, Delta::Upsert(object(1, 4))];
+        let kinds: Vec<String> = apply(&store, batch).iter().map(|event| event.kind().to_string()).collect();
+        assert_eq!(kinds, ["added", "updated", "deleted", "added"]);
+        assert_eq!(store.get(key.as_str()).map(|object| *object.object()), Some(4));
+        assert_eq!(store.namespaces().len(), 1);
+        apply(&store, vec![Delta::Delete { key, last: None }]);
+        assert_eq!((store.len(), store.namespaces().len()), (0, 0));
+    }
+
+    /// Indexes added while the writer is at work miss nothing and hold nothing twice.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a race needs real threads; the scope joins them")]
+    fn indexes_added_during_writes_agree_with_the_store() {
+        let store = Arc::new(Store::new());
+        let done = AtomicBool::new(false);
+        let parity = |version: &u64| [*version % 2, 7];
+        let indexes = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut rng = fastrand::Rng::with_seed(2);
+                for version in 0..3_000 {
+                    let number = rng.u64(..40);
+                    let gone = Delta::Delete { key: object(number, 0).key().clone(), last: None };
+                    apply(&store, vec![Delta::Upsert(object(rng.u64(..40), version)), gone]);
+                }
+                done.store(true, Ordering::Release);
+            });
+            let mut indexes = Vec::new();
+            while !done.load(Ordering::Acquire) {
+                indexes.push(Index::add(&store, "parity", parity).0);
+                if indexes.len() > 20 {
+                    drop(indexes.swap_remove(3));
+                }
+            }
+            indexes
+        });
+        let mut expected: [Vec<ObjectKey>; 2] = [Vec::new(), Vec::new()];
+        for object in store.list() {
+            expected[usize::from(*object.object() % 2 == 1)].push(object.key().clone());
+        }
+        expected.iter_mut().for_each(|keys| keys.sort_unstable());
+        assert!(!indexes.is_empty());
+        for index in indexes {
+            assert_eq!([index.keys(&0), index.keys(&1)], expected);
+            assert_eq!(index.keys(&7).len(), store.len());
         }
     }
 }

@@ -204,7 +204,8 @@ pub(crate) enum Next {
 // === impl State ===
 
 impl State {
-    pub(crate) fn new(policy: Policy, seed: u64) -> Self {
+    /// A machine at its start; `known` is up to where the store follows the server already, empty for not at all.
+    pub(crate) fn new(policy: Policy, seed: u64, known: String) -> Self {
         Self {
             policy,
             rng: fastrand::Rng::with_seed(seed),
@@ -212,14 +213,14 @@ impl State {
             missing_backoff: Backoff::new(MISSING),
             phase: Phase::Starting,
             step: Step::Waiting(Plan::Cycle),
-            resource_version: String::new(),
+            filled: !known.is_empty(),
+            resource_version: known,
             resource_version_unavailable: false,
             paginated: false,
             watch_list_refused: false,
             unfinished_streams: 0,
             failed_watches: 0,
             missing_answers: 0,
-            filled: false,
             emptied: false,
             last_cycle: None,
         }

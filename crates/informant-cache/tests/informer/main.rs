@@ -7,5 +7,6 @@ mod factory;
 mod faults;
 mod handlers;
 mod index;
+mod representation;
 mod scripted;
 mod sync;

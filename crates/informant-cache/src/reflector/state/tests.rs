@@ -15,7 +15,7 @@ struct Run {
 
 impl Run {
     fn start(policy: Policy) -> Self {
-        let mut state = State::new(policy, 1);
+        let mut state = State::new(policy, 1, String::new());
         let output = state.step(Duration::ZERO, Input::Start);
         let mut run = Self { state, now: Duration::ZERO, output, sent: Vec::new(), waited: Vec::new() };
         run.note();
@@ -346,7 +346,7 @@ fn a_watch_that_keeps_failing_at_its_opening_leads_to_a_list() {
 fn the_server_is_asked_to_end_a_watch_between_the_minimum_and_twice_that() {
     for minimum in [300, 1800] {
         let watch_timeout_min = Duration::from_secs(minimum);
-        let mut state = State::new(Policy { watch_timeout_min, ..policy() }, 3);
+        let mut state = State::new(Policy { watch_timeout_min, ..policy() }, 3, String::new());
         let drawn: Vec<u64> = (0..100).map(|_| state.watch_timeout().as_secs()).collect();
         assert!(drawn.iter().all(|seconds| (minimum..=2 * minimum).contains(seconds)), "{drawn:?}");
         let spread = drawn.iter().max().expect("some") - drawn.iter().min().expect("some");
