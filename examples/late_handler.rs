@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let team = json!({"metadata": {"name": "team"}});
     Api::<Namespace>::all(cluster.client()).create(&PostParams::default(), &serde_json::from_value(team)?).await?;
 
-    while let Some(event) = futures::StreamExt::next(&mut events).await {
+    while let Some(event) = events.next().await {
         println!("{} {}{}", event.kind(), event.key(), if event.is_initial() { " (was there)" } else { "" });
         if event.key().name() == "team" {
             break;

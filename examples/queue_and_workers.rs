@@ -43,7 +43,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             api.create(&PostParams::default(), &serde_json::from_value(map)?).await?;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
-        queue.shut_down_with_drain().await;
+        let drained = queue.shut_down_with_drain().await;
+        println!("{drained:?}");
         Ok::<(), Box<dyn std::error::Error>>(())
     };
     let ((), told) = tokio::join!(worker, story);

@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The cache changes first, then the news comes: the lister shows the event's state, or a later one.
     for _ in 0..2 {
-        let Some(event) = futures::StreamExt::next(&mut events).await else { break };
+        let Some(event) = events.next().await else { break };
         println!("{} {}; {} Pods in the cache", event.kind(), event.key(), pods.lister().len());
     }
     factory.shutdown().await;
