@@ -146,7 +146,7 @@ impl Collector for Katalog {
             queue: controller.queue.stats(),
         };
         let controllers: Vec<_> = self.controllers.iter().map(sample).collect();
-        metrics::encode(encoder, &controllers, &self.factory.statuses())
+        metrics::encode(encoder, &controllers, self.factory.statuses())
     }
 }
 

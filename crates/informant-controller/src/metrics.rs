@@ -3,7 +3,7 @@
 //! Nothing is counted here. A scrape reads the same values as `/katalog` does, so there's no registry to keep in step and nothing that
 //! outlives its manager.
 
-use std::{fmt, time::Duration};
+use std::{collections::HashMap, fmt, time::Duration};
 
 use informant_cache::InformerStatus;
 use informant_queue::{Histogram, Stats};
@@ -27,11 +27,24 @@ pub(crate) struct ControllerSample {
 pub(crate) fn encode(
     mut encoder: DescriptorEncoder<'_>,
     controllers: &[ControllerSample],
-    informers: &[InformerStatus],
+    mut informers: Vec<InformerStatus>,
 ) -> fmt::Result {
+    number_namesakes(&mut informers);
     encode_reconciles(&mut encoder, controllers)?;
     encode_queues(&mut encoder, controllers)?;
-    encode_informers(&mut encoder, informers)
+    encode_informers(&mut encoder, &informers)
+}
+
+/// Informers of one resource with different object types have one name, and two series with the same labels would void the whole page.
+fn number_namesakes(informers: &mut [InformerStatus]) {
+    let mut seen: HashMap<String, u32> = HashMap::new();
+    for informer in informers {
+        let number = seen.entry(informer.informer.clone()).or_default();
+        *number += 1;
+        if *number > 1 {
+            informer.informer = format!("{} ({number})", informer.informer);
+        }
+    }
 }
 
 fn encode_reconciles(encoder: &mut DescriptorEncoder<'_>, controllers: &[ControllerSample]) -> fmt::Result {

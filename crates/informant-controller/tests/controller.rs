@@ -20,7 +20,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, CustomResource, CustomResourceExt, Resource,
-    api::{DeleteParams, Patch, PatchParams, PostParams},
+    api::{ApiResource, DeleteParams, Patch, PatchParams, PostParams},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -354,6 +354,51 @@ async fn predicates_keep_updates_out_and_let_adds_and_deletes_in() {
     running.stop().await;
 }
 
+/// controller-runtime fact 94, and how predicates are put together.
+#[tokio::test(start_paused = true)]
+async fn predicates_by_kind_of_event() {
+    let client = client();
+    only_default(&client).await;
+    let factory = InformerFactory::new(client.clone());
+    let mut events = factory.informer::<ConfigMap>().subscribe();
+    factory.start(&CancellationToken::new()).unwrap();
+    assert!(events.wait_initial().await.unwrap().is_empty());
+    let mut next = async || tokio::time::timeout(ms(1000), events.next()).await.unwrap().unwrap();
+    create(&config(&client), named("one")).await;
+    let added = next().await;
+    label(&config(&client), "one", "x").await;
+    let relabelled = next().await;
+    let notes = Patch::Merge(json!({ "metadata": { "annotations": { "note": "n" } } }));
+    config(&client).patch("one", &PatchParams::default(), &notes).await.unwrap();
+    let annotated = next().await;
+    let finalizer = Patch::Merge(json!({ "metadata": { "finalizers": ["example.com/hold"] } }));
+    config(&client).patch("one", &PatchParams::default(), &finalizer).await.unwrap();
+    let held = next().await;
+    config(&client).delete("one", &DeleteParams::default()).await.unwrap();
+    let deleting = next().await;
+    let release = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    config(&client).patch("one", &PatchParams::default(), &release).await.unwrap();
+    let deleted = next().await;
+    factory.shutdown().await;
+
+    let events = [added, relabelled, annotated, held, deleting, deleted];
+    let passed = |predicate: Predicate<ConfigMap>| events.each_ref().map(|event| u8::from(predicate.passes(event)));
+    assert_eq!(passed(Predicate::labels_changed()), [1, 1, 0, 0, 0, 1]);
+    assert_eq!(passed(Predicate::label_changed("app")), [1, 1, 0, 0, 0, 1]);
+    assert_eq!(passed(Predicate::label_changed("other")), [1, 0, 0, 0, 0, 1]);
+    assert_eq!(passed(Predicate::annotations_changed()), [1, 0, 1, 0, 0, 1]);
+    assert_eq!(passed(Predicate::annotation_changed("note")), [1, 0, 1, 0, 0, 1]);
+    assert_eq!(passed(Predicate::resource_version_changed()), [1, 1, 1, 1, 1, 1]);
+    assert_eq!(passed(Predicate::deletion_began()), [1, 0, 0, 0, 1, 1]);
+    assert_eq!(passed(Predicate::labels_changed().or(Predicate::annotations_changed())), [1, 1, 1, 0, 0, 1]);
+    assert_eq!(passed(Predicate::labels_changed().and(Predicate::annotations_changed())), [1, 0, 0, 0, 0, 1]);
+    assert_eq!(passed(Predicate::labels_changed().not()), [0, 0, 1, 1, 1, 0]);
+    assert_eq!(
+        passed(Predicate::object(|config: &ConfigMap| config.metadata.annotations.is_some())),
+        [0, 0, 1, 1, 1, 1]
+    );
+}
+
 async fn install_crd(client: &Client) {
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     create(&crds, MyApp::crd()).await;
@@ -534,6 +579,47 @@ async fn dropping_the_run_at_any_moment_ends_every_task() {
         settle().await;
         assert_eq!(Arc::strong_count(&held), 1, "after {micros} us something still runs");
         assert_eq!(server.watchers(), 0, "after {micros} us a watch is still open");
+    }
+}
+
+/// The same with real threads, which come in between at other places.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn on_several_threads_too_every_end_leaves_nothing_behind() {
+    let server = ApiServer::builder().seed(1).build();
+    let client = Client::new(server.service(), "default");
+    for number in 0..20 {
+        create(&config(&client), named(&format!("config-{number}"))).await;
+    }
+    let mut random = fastrand::Rng::with_seed(7);
+    for round in 0..24 {
+        let held = Arc::new(());
+        let controller = Controller::of::<ConfigMap>("configs").owns::<Secret>().workers(4);
+        let controller = controller.reconcile(Arc::clone(&held), |held, request: Request| async move {
+            let _held = held;
+            tokio::task::yield_now().await;
+            assert!(request.attempt > 0, "every key panics once");
+            Ok::<_, ReconcileError>(Action::requeue_after(ms(1)))
+        });
+        let cancel = CancellationToken::new();
+        let run = Manager::new(client.clone()).controller(controller).run(cancel.clone());
+        let time = Duration::from_micros(random.u64(..30_000));
+        if round % 2 == 0 {
+            assert!(tokio::time::timeout(time, run).await.is_err());
+        } else {
+            let later = async {
+                sleep(time).await;
+                cancel.cancel();
+            };
+            let (result, ()) = tokio::join!(run, later);
+            result.unwrap();
+        }
+        for _ in 0..500 {
+            if Arc::strong_count(&held) == 1 && server.watchers() == 0 {
+                break;
+            }
+            sleep(ms(10)).await;
+        }
+        assert_eq!((Arc::strong_count(&held), server.watchers()), (1, 0), "round {round}, after {time:?}");
     }
 }
 
@@ -797,6 +883,7 @@ async fn the_pages_tell_of_controllers_queues_and_informers() {
         }
     };
     let controller = Controller::of::<ConfigMap>("configs").owns::<Secret>().workers(2).reconcile((), reconcile);
+    let dynamic = manager.factory().dynamic(ApiResource::erase::<ConfigMap>(&()));
     let manager = manager.controller(controller);
     let missing =
         Controller::of::<MyApp>("myapp").reconcile((), |(), _| async { Ok::<_, ReconcileError>(Action::done()) });
@@ -804,7 +891,7 @@ async fn the_pages_tell_of_controllers_queues_and_informers() {
     let address = running.handle.address().await.unwrap();
 
     let done = "controller_runtime_reconcile_time_seconds_count{controller=\"configs\"} 6\n";
-    let metrics = until(address, "/metrics", |body| body.contains(done)).await;
+    let metrics = until(address, "/metrics", |body| body.contains(done) && dynamic.has_synced()).await;
     for line in [
         "# TYPE controller_runtime_reconcile_total counter",
         "controller_runtime_reconcile_total{controller=\"configs\",result=\"error\"} 2",
@@ -828,6 +915,7 @@ async fn the_pages_tell_of_controllers_queues_and_informers() {
         "workqueue_unfinished_work_seconds{name=\"configs\",controller=\"configs\"} 0",
         "workqueue_longest_running_processor_seconds{name=\"configs\",controller=\"configs\"} 0",
         "informer_objects{informer=\"configmaps/v1\"} 4",
+        "informer_objects{informer=\"configmaps/v1 (2)\"} 4",
         "informer_synced{informer=\"configmaps/v1\"} 1",
         "informer_state{informer=\"configmaps/v1\",state=\"synced\"} 1",
         "informer_state{informer=\"myapps.myapp.example.com/v1\",state=\"missing\"} 1",
@@ -854,7 +942,12 @@ async fn the_pages_tell_of_controllers_queues_and_informers() {
     assert!(configs["lastError"]["key"].is_string() && configs["lastError"]["at"].is_string());
     assert_eq!(katalog["controllers"][1]["phase"], "syncing");
     let informers = katalog["informers"].as_array().unwrap();
-    let configs = informers.iter().find(|informer| informer["informer"] == "configmaps/v1").unwrap();
+    // The dynamic informer of the same resource has no handler.
+    let is_typed = |informer: &&serde_json::Value| {
+        informer["informer"] == "configmaps/v1"
+            && informer["handlers"].as_array().is_some_and(|handlers| !handlers.is_empty())
+    };
+    let configs = informers.iter().find(is_typed).unwrap();
     assert_eq!((&configs["state"], &configs["objects"]), (&json!("synced"), &json!(4)));
     assert_eq!(configs["handlers"][0]["handler"], "controller configs");
 
