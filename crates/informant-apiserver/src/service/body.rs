@@ -51,8 +51,14 @@ pub(crate) fn decode(content_type: &str, body: &[u8]) -> Result<Document, Status
     match media_type(content_type).as_str() {
         "" | "application/json" | "*/*" => decode_json(body),
         "application/yaml" | "application/x-yaml" | "text/yaml" => decode_yaml(body),
-        protobuf::MEDIA_TYPE => protobuf::decode(body).map(|value| Document { value, duplicates: Vec::new() }),
-        _ => Err(Status::unsupported_media_type(&["application/json", "application/yaml", protobuf::MEDIA_TYPE])),
+        "application/vnd.kubernetes.protobuf" => {
+            protobuf::decode(body).map(|value| Document { value, duplicates: Vec::new() })
+        }
+        _ => Err(Status::unsupported_media_type(&[
+            "application/json",
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+        ])),
     }
 }
 
