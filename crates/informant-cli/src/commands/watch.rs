@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::time::Duration;
 
-use futures::StreamExt;
 use informant::cache::{EventKind, HandlerOptions, InformerState, Scope, Selector};
 use informant::prelude::*;
 use kube::api::DynamicObject;
