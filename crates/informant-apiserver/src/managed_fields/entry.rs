@@ -30,7 +30,7 @@ pub(crate) struct ManagerId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) api_version: String,
-    /// RFC 3339; none for an apply that has changed nothing yet.
+    /// RFC 3339; none for an apply that has changed nothing yet, and for `scale`.
     pub(crate) time: Option<String>,
     pub(crate) fields: FieldSet,
 }
@@ -77,7 +77,9 @@ impl ManagerId {
 impl Entry {
     /// The fields of a writer, as of now.
     pub(crate) fn new(writer: &Writer<'_>, fields: FieldSet) -> Self {
-        Self { api_version: writer.api_version.to_owned(), time: Some(writer.now.to_owned()), fields }
+        // The one door that real servers note no time for.
+        let time = (writer.subresource != "scale").then(|| writer.now.to_owned());
+        Self { api_version: writer.api_version.to_owned(), time, fields }
     }
 }
 

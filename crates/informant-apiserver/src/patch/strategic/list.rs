@@ -85,8 +85,8 @@ fn merge_objects(
     arrange(live, &changes, &before, Some(key), path)
 }
 
-/// Brings `merged` into order: items that `order` names stand as there, the others as in `before`, and where the two
-/// meet, an item that `before` had in front of the other goes first.
+/// Brings `merged` into order: items that `order` names stand as there, the others as in `before`. Another one goes in front
+/// of a named one only if `before` had it there; so what is new goes in front.
 pub(super) fn arrange(
     merged: Vec<Value>,
     order: &[Value],
@@ -109,8 +109,8 @@ pub(super) fn arrange(
     let mut arranged = Vec::with_capacity(named.len() + others.len());
     let mut others = others.into_iter().peekable();
     for (_, old, item) in named {
-        // A new item has no place among the old ones: it waits for none of them.
-        while let Some((_, other)) = others.next_if(|(other, _)| matches!((old, other), (Some(a), Some(b)) if *b < a)) {
+        let in_front = |other: &Option<usize>| matches!((other, old), (Some(other), Some(old)) if *other < old);
+        while let Some((_, other)) = others.next_if(|(other, _)| in_front(other)) {
             arranged.push(other);
         }
         arranged.push(item);

@@ -77,7 +77,7 @@ fn containers_merge_by_name_and_keep_what_the_patch_does_not_name() {
 }
 
 #[test]
-fn a_new_item_waits_for_none_of_the_old_ones() {
+fn a_new_item_goes_in_front_of_the_old_ones() {
     let live = spec(json!({"containers": [{"name": "a"}, {"name": "b"}]}));
     let patch = spec(json!({"containers": [{"name": "new"}, {"name": "a", "image": "x"}]}));
     assert_eq!(
@@ -101,6 +101,22 @@ fn the_order_directive_decides_and_old_items_keep_their_place_beside_it() {
     let swap = spec(json!({"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]}));
     assert_eq!(patched(live, swap.clone()), spec(json!({"containers": [{"name": "b"}, {"name": "a"}]})));
     assert_eq!(patched(spec(json!({})), swap), spec(json!({})), "an order alone makes no list");
+}
+
+#[test]
+fn what_apply_adds_again_stands_in_front_of_what_others_added() {
+    let live = spec(json!({"containers": [{"name": "web", "env": [{"name": "B"}, {"name": "C"}, {"name": "D"}]}]}));
+    let patch = spec(json!({
+        "$setElementOrder/containers": [{"name": "web"}],
+        "containers": [{
+            "name": "web", "$setElementOrder/env": [{"name": "A"}, {"name": "B"}], "env": [{"name": "A", "value": "1"}],
+        }],
+    }));
+    let wanted = json!([{"name": "A", "value": "1"}, {"name": "B"}, {"name": "C"}, {"name": "D"}]);
+    assert_eq!(patched(live, patch)["spec"]["containers"][0]["env"], wanted);
+    let live = json!({"metadata": {"finalizers": ["x"]}});
+    let patch = json!({"metadata": {"finalizers": ["z"]}});
+    assert_eq!(patched(live, patch), json!({"metadata": {"finalizers": ["z", "x"]}}));
 }
 
 #[test]
