@@ -156,6 +156,9 @@ where
         headers: parts.headers,
         user,
     };
+    if documents::is_outside_the_api(&shared.registry.catalog(), &caller.path) {
+        return Ok(Answer::text(404, "404 page not found\n"));
+    }
     match route::parse(&caller.path)? {
         Route::Resource(path) => {
             let request = ResourceRequest::new(shared, &caller, &path)?;

@@ -372,9 +372,12 @@ async fn documents_are_served_and_other_paths_are_not_found() {
     }
     assert!(get(&server, "/readyz?verbose").await.expect(200).text.ends_with("readyz check passed\n"));
     get(&server, "/readyz/nothing").await.expect(404);
-    let lost = get(&server, "/apis/nothing.example.org/v1/things").await.expect(404);
+    let lost = get(&server, "/apis/apps/v1/things").await.expect(404);
     assert_eq!(lost.message(), "the server could not find the requested resource");
-    get(&server, "/nowhere").await.expect(404);
+    // Where not even the group is there, the answer is no Status.
+    for path in ["/apis/nothing.example.org/v1/things", "/apis/nothing.example.org", "/nowhere"] {
+        assert_eq!(get(&server, path).await.expect(404).text, "404 page not found\n");
+    }
     let aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     let groups = call(&server, "GET", "/apis").header("accept", aggregated).send().await.expect(200);
     assert_eq!(groups.header("content-type"), [aggregated]);

@@ -46,6 +46,18 @@ pub(crate) fn answer(shared: &Shared, caller: &Caller, route: &Route) -> Result<
     }
 }
 
+/// Whether nothing of the API is at the path, not even a group: there a server answers with a page and not with a `Status`.
+pub(crate) fn is_outside_the_api(catalog: &Catalog, path: &str) -> bool {
+    let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+    match (segments.next(), segments.next()) {
+        (None, _)
+        | (Some("api" | "openapi" | "version" | "livez" | "readyz" | "healthz"), _)
+        | (Some("apis"), None) => false,
+        (Some("apis"), Some(group)) => !catalog.resources().iter().any(|resource| resource.group == group),
+        (Some(_), _) => true,
+    }
+}
+
 fn found(document: Option<Value>) -> Result<Answer, Status> {
     document.map(|document| Answer::json(200, &document)).ok_or_else(Status::no_such_path)
 }

@@ -129,7 +129,7 @@ impl Renderer {
             Form::PartialMetadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
             Form::Object | Form::Table => (resource.kind.as_str(), resource.api_version()),
         };
-        let mut meta = json!({"resourceVersion": resource_version.to_string(), "creationTimestamp": null});
+        let mut meta = json!({"resourceVersion": resource_version.to_string()});
         if initial_events_end {
             meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
