@@ -11,11 +11,16 @@ mod ratchet;
 
 use serde_json::{Map, Value};
 
+use self::ratchet::Counterparts;
 use super::path::FieldPath;
 use super::{AdditionalProperties, Schema, SchemaView};
 use crate::status::Cause;
 
-/// Every way in which `new` breaks `schema`; empty when it is valid. `old` is the stored object on an update.
+/// Causes after which the rest of an object isn't looked at.
+const MAX_CAUSES: usize = 1_000;
+
+/// Every way in which `new` breaks `schema`, up to a thousand; empty when it is valid. `old` is the stored object on an
+/// update.
 pub(crate) fn validate(new: &Value, old: Option<&Value>, schema: SchemaView<'_>) -> Vec<Cause> {
     let mut causes = validate_values(new, old, schema, &FieldPath::ROOT);
     causes.extend(embedded::validate(new, schema, &FieldPath::ROOT));
@@ -24,6 +29,7 @@ pub(crate) fn validate(new: &Value, old: Option<&Value>, schema: SchemaView<'_>)
     if !lists.is_empty() && old.is_none_or(|old| list_type::validate(old, schema, &FieldPath::ROOT).is_empty()) {
         causes.extend(lists);
     }
+    causes.truncate(MAX_CAUSES);
     causes
 }
 
@@ -52,6 +58,9 @@ struct Validator {
 impl Validator {
     fn value(&mut self, new: &Value, old: Option<&Value>, schema: SchemaView<'_>, path: &FieldPath<'_>) {
         self.visited += 1;
+        if self.causes.len() >= MAX_CAUSES {
+            return;
+        }
         if old.is_some_and(|old| ratchet::is_unchanged(new, old, schema)) {
             return;
         }
@@ -126,14 +135,10 @@ impl Validator {
             let why = format!("{path} in body should have at least {limit} items");
             self.causes.push(Cause::invalid(path, &Value::from(count), why));
         }
-        if node.unique_items && (1..new.len()).any(|at| new[..at].contains(&new[at])) {
-            let why = format!("{path} in body shouldn't contain duplicates");
-            self.causes.push(Cause::duplicate(path, &Value::from(why)));
-        }
         let Some(item_schema) = schema.items() else { return };
+        let counterparts = Counterparts::among(old.map_or(&[], Vec::as_slice), schema.list_type());
         for (index, item) in new.iter().enumerate() {
-            let counterpart = old.and_then(|old| ratchet::counterpart(item, old, schema.list_type()));
-            self.value(item, counterpart, item_schema, &path.index(index));
+            self.value(item, counterparts.of(item), item_schema, &path.index(index));
         }
     }
 
@@ -412,6 +417,13 @@ mod tests {
         );
         new["spec"]["image"] = json!("worse");
         assert_eq!(causes(&schema, new, Some(old)).len(), 2);
+    }
+
+    #[test]
+    fn a_thousand_causes_are_enough() {
+        let schema = spec(json!({"x": {"type": "array", "items": {"type": "integer"}}}));
+        let many = vec![json!("wrong"); 5_000];
+        assert_eq!(causes(&schema, json!({"spec": {"x": many}}), None).len(), MAX_CAUSES);
     }
 
     #[test]

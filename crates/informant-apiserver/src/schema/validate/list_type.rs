@@ -1,5 +1,8 @@
 //! Lists of type `set` and `map`: their items are unique, and an item of a `map` is known by its key fields.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use serde_json::Value;
 
 use super::ratchet::key_fields;
@@ -37,7 +40,8 @@ fn walk(value: &Value, schema: SchemaView<'_>, path: &FieldPath<'_>, causes: &mu
 }
 
 fn duplicates(items: &[Value], list_type: ListType<'_>, path: &FieldPath<'_>) -> Vec<Cause> {
-    let mut seen: Vec<(Value, bool)> = Vec::new();
+    // Identity, and whether it was told about.
+    let mut seen: HashMap<String, bool> = HashMap::new();
     let mut causes = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let identity = match list_type {
@@ -51,13 +55,15 @@ fn duplicates(items: &[Value], list_type: ListType<'_>, path: &FieldPath<'_>) ->
             }
             ListType::Map(keys) => key_fields(item, keys),
         };
-        match seen.iter_mut().find(|(earlier, _)| *earlier == identity) {
-            Some((_, told)) if *told => {}
-            Some((_, told)) => {
-                *told = true;
-                causes.push(Cause::duplicate(&path.index(index), &identity));
+        match seen.entry(identity.to_string()) {
+            Entry::Vacant(first) => {
+                first.insert(false);
             }
-            None => seen.push((identity, false)),
+            Entry::Occupied(mut again) => {
+                if !again.insert(true) {
+                    causes.push(Cause::duplicate(&path.index(index), &identity));
+                }
+            }
         }
     }
     causes

@@ -3,6 +3,8 @@
 //! Counterparts are found by field name and, in lists of type `map`, by the key fields, so such a list may be reordered;
 //! items of other lists have none.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use crate::schema::{ListType, SchemaView};
@@ -18,11 +20,9 @@ pub(super) fn is_unchanged(new: &Value, old: &Value, schema: SchemaView<'_>) -> 
                 })
         }
         (Value::Array(new), Value::Array(old)) => match (schema.list_type(), schema.items()) {
-            (list_type @ ListType::Map(_), Some(items)) => {
-                new.len() == old.len()
-                    && new
-                        .iter()
-                        .all(|item| counterpart(item, old, list_type).is_some_and(|old| is_unchanged(item, old, items)))
+            (ListType::Map(_), Some(items)) if new.len() == old.len() => {
+                let counterparts = Counterparts::among(old, schema.list_type());
+                new.iter().all(|item| counterparts.of(item).is_some_and(|old| is_unchanged(item, old, items)))
             }
             _ => new == old,
         },
@@ -30,11 +30,28 @@ pub(super) fn is_unchanged(new: &Value, old: &Value, schema: SchemaView<'_>) -> 
     }
 }
 
-/// The item of the old list that stands for the same thing; only lists of type `map` tell.
-pub(super) fn counterpart<'a>(item: &Value, old: &'a [Value], list_type: ListType<'_>) -> Option<&'a Value> {
-    let ListType::Map(keys) = list_type else { return None };
-    let identity = key_fields(item, keys);
-    old.iter().find(|candidate| key_fields(candidate, keys) == identity)
+/// The items of an old list, by their key fields; empty for lists in which nothing tells what stands for what.
+pub(super) struct Counterparts<'a> {
+    keys: &'a [String],
+    by_identity: HashMap<String, &'a Value>,
+}
+
+// === impl Counterparts ===
+
+impl<'a> Counterparts<'a> {
+    pub(super) fn among(old: &'a [Value], list_type: ListType<'a>) -> Self {
+        let ListType::Map(keys) = list_type else { return Self { keys: &[], by_identity: HashMap::new() } };
+        let by_identity = old.iter().map(|item| (key_fields(item, keys).to_string(), item)).collect();
+        Self { keys, by_identity }
+    }
+
+    /// The old item that stands for the same thing.
+    pub(super) fn of(&self, item: &Value) -> Option<&'a Value> {
+        if self.by_identity.is_empty() {
+            return None;
+        }
+        self.by_identity.get(&key_fields(item, self.keys).to_string()).copied()
+    }
 }
 
 /// An item's identity: its key fields, as far as they are there.
