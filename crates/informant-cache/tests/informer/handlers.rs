@@ -145,6 +145,33 @@ async fn removing_a_handler_waits_for_its_running_call_and_no_call_starts_after(
     factory.shutdown().await;
 }
 
+/// client-go fact 98.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dropping_a_handler_does_not_wait_for_its_running_call_which_comes_to_its_end() {
+    let (mut server, cancel) = (Server::new(), CancellationToken::new());
+    let factory = server.factory();
+    let informer = factory.informer::<ConfigMap>();
+    let (started, finished) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
+    let (ended, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (at_end, count) = (Arc::clone(&ended), Arc::clone(&calls));
+    let handler = informer.on_change(move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        started.0.send(()).unwrap();
+        let _ = finished.1.recv();
+        at_end.store(true, Ordering::SeqCst);
+    });
+    factory.start(&cancel).unwrap();
+    let _watch = server.sync("10", &[object("a", 1), object("b", 2)]).await;
+    tokio::task::block_in_place(|| started.1.recv().unwrap());
+    drop(handler);
+    assert!(!ended.load(Ordering::SeqCst));
+    finished.0.send(()).unwrap();
+    // Shutting down waits for the call.
+    factory.shutdown().await;
+    assert!(ended.load(Ordering::SeqCst));
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
 /// client-go facts 102 and 103, where a panic stalls the handler or ends the process.
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_a_handler_is_counted_and_stops_nobody() {
