@@ -100,6 +100,9 @@ def walk_list(path, real, ours):
 def name_of(item):
     """By what a thing in a list is told from its neighbours, if by anything."""
     metadata = item.get("metadata") or {}
+    if "fieldsV1" in item:
+        # Owners are listed by time, which can't be the same.
+        return " ".join(str(item.get(field)) for field in ("manager", "operation", "apiVersion", "subresource"))
     candidates = [item.get("name"), item.get("resource"), metadata.get("name"), item.get("groupVersion"), item.get("version"), item.get("subresource")]
     return next((name for name in candidates if name and isinstance(name, str)), None)
 

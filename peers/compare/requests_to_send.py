@@ -2,19 +2,16 @@
 
 import random
 
+from ownership_requests import ownership_in
+from request import APPLY, JSON_PATCH, MERGE, STRATEGIC, send
+
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-JSON_PATCH, MERGE = "application/json-patch+json", "application/merge-patch+json"
-STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
 #: A new one each time, so that a server can be compared again.
 NAMESPACE = f"compared-{random.randrange(16**6):06x}"
 CORE = f"/api/v1/namespaces/{NAMESPACE}"
 MAPS = f"{CORE}/configmaps"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
-
-
-def send(method, path, body=None, **more):
-    return {"method": method, "path": path, "body": body, **more}
 
 
 def get(path, accept="application/json"):
@@ -358,5 +355,9 @@ def reviews():
     yield "token review", send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "nonsense"}})
 
 
+def ownership():
+    yield from ownership_in(NAMESPACE)
+
+
 GROUPS = {function.__name__: function for function in (
-    namespace, discovery, paths, bodies, lists, writes, subresources, defaults, invalid, custom, reviews)}
+    namespace, discovery, paths, bodies, lists, writes, subresources, defaults, invalid, custom, ownership, reviews)}
