@@ -23,11 +23,12 @@ use crate::resource::Resource;
 pub(crate) fn index(resources: &[Arc<Resource>], descriptions: &Descriptions) -> Value {
     let group_versions: BTreeSet<(&str, &str)> =
         resources.iter().map(|resource| (resource.group.as_str(), resource.version.as_str())).collect();
+    let common = common_hash(descriptions);
     let paths: Map<String, Value> = group_versions
         .into_iter()
         .map(|(group, version)| {
             let path = path_of(group, version);
-            let hash = hash(resources, group, version, descriptions);
+            let hash = hash_within(&common, resources, group, version);
             (path.clone(), json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")}))
         })
         .collect();
@@ -59,14 +60,21 @@ pub(crate) fn document(
 
 /// The content hash that the index carries for a group version; it makes answers cacheable for ever.
 pub(crate) fn hash(resources: &[Arc<Resource>], group: &str, version: &str, descriptions: &Descriptions) -> String {
-    let mut content = Vec::new();
+    hash_within(&common_hash(descriptions), resources, group, version)
+}
+
+/// A hash of what all documents have in common: this program, the built-in schemas, the text.
+fn common_hash(descriptions: &Descriptions) -> String {
+    let parts = [env!("CARGO_PKG_VERSION"), &builtin::fingerprint(), &descriptions.fingerprint()];
+    content_hash(parts.join("\0").as_bytes())
+}
+
+fn hash_within(common: &str, resources: &[Arc<Resource>], group: &str, version: &str) -> String {
+    let mut content = common.as_bytes().to_vec();
     let mut add = |part: &str| {
         content.extend_from_slice(part.as_bytes());
         content.push(0);
     };
-    add(env!("CARGO_PKG_VERSION"));
-    add(&builtin::fingerprint());
-    add(descriptions.marker());
     for resource in of_group_version(resources, group, version) {
         add(&resource.plural);
         add(&resource.kind);
