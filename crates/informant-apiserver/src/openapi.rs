@@ -65,7 +65,7 @@ pub(crate) fn hash(resources: &[Arc<Resource>], group: &str, version: &str, desc
 
 /// A hash of what all documents have in common: this program, the built-in schemas, the text.
 fn common_hash(descriptions: &Descriptions) -> String {
-    let parts = [env!("CARGO_PKG_VERSION"), &builtin::fingerprint(), &descriptions.fingerprint()];
+    let parts = [env!("CARGO_PKG_VERSION"), &builtin::fingerprint(), descriptions.marker()];
     content_hash(parts.join("\0").as_bytes())
 }
 
