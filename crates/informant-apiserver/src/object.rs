@@ -94,3 +94,22 @@ pub(crate) fn normalize_numbers(value: &mut Value) {
         _ => {}
     }
 }
+
+/// About how many bytes a value takes as JSON, without writing it.
+pub(crate) fn json_size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(list) => list.iter().map(|item| json_size(item) + 1).sum::<usize>() + 2,
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + 4 + json_size(value)).sum::<usize>() + 2,
+    }
+}
+
+/// How many lists and objects lie within each other; 0 for a scalar.
+pub(crate) fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => list.iter().map(depth).max().unwrap_or(0) + 1,
+        Value::Object(map) => map.values().map(depth).max().unwrap_or(0) + 1,
+        _ => 0,
+    }
+}

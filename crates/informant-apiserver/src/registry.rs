@@ -24,6 +24,7 @@ mod patch;
 mod subresource;
 #[cfg(test)]
 pub(crate) mod testing;
+mod unowned;
 mod update;
 mod write;
 

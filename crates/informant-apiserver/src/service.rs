@@ -107,10 +107,11 @@ impl ApiService {
             None => shared.next_audit_id(),
         };
         let head = request.method() == Method::HEAD;
+        let format = negotiate::error_format(&all_values(request.headers(), ACCEPT));
         let handled = AssertUnwindSafe(handle(&shared, request)).catch_unwind().await;
         let answer = match handled {
             Ok(Ok(answer)) => answer,
-            Ok(Err(status)) => Answer::failure(&status),
+            Ok(Err(status)) => Answer::failure(&status).in_format(format),
             Err(_) => Answer::failure(&Status::internal("a defect of the server ended this request; see its output")),
         };
         answer.into_response(&audit_id, head)

@@ -3,10 +3,15 @@
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation};
 use serde_json::Value;
 
+use crate::object;
 use crate::status::{Details, Reason, Status};
 
 /// More operations than that are refused before anything is done.
 const MOST_OPERATIONS: usize = 10_000;
+/// What all copies of a patch may add together, in bytes of JSON: each copy may double the document.
+const MOST_COPIED: usize = 3 * 1024 * 1024;
+/// How deep a patched document may be. What reads and drops documents goes as deep as they are, and the stack has an end.
+const GREATEST_DEPTH: usize = 256;
 
 /// Applies the operations of `patch` to `document`, in order.
 ///
@@ -25,13 +30,37 @@ pub(crate) fn apply(document: &Value, patch: &Value) -> Result<Value, Status> {
     }
     let operations = operations.iter().enumerate().map(operation).collect::<Result<Vec<_>, _>>()?;
     let mut patched = document.clone();
+    let mut copied = 0;
     for (index, operation) in operations.into_iter().enumerate() {
         let Some(operation) = as_real_servers_read_it(operation, &patched) else { continue };
+        copied += check_bounds(index, &operation, &patched)?;
+        if copied > MOST_COPIED {
+            let why =
+                format!("Request entity too large: the copies of a JSON patch may add {MOST_COPIED} bytes at most");
+            return Err(Status::new(Reason::RequestEntityTooLarge, why));
+        }
         // On an error the half-changed copy is dropped, so nothing needs to be undone.
         json_patch::patch_unsafe(&mut patched, std::slice::from_ref(&operation))
             .map_err(|error| refused(index, format!("at {}: {}", operation.path(), error.kind)))?;
     }
     Ok(patched)
+}
+
+/// How many bytes the operation copies within the document; 422 when its value would lie too deep.
+fn check_bounds(index: usize, operation: &PatchOperation, document: &Value) -> Result<usize, Status> {
+    let at = |path: &json_patch::jsonptr::Pointer| document.pointer(path.as_str());
+    let (value, copied) = match operation {
+        PatchOperation::Add(add) => (Some(&add.value), 0),
+        PatchOperation::Replace(replace) => (Some(&replace.value), 0),
+        PatchOperation::Move(moved) => (at(&moved.from), 0),
+        PatchOperation::Copy(copy) => (at(&copy.from), at(&copy.from).map_or(0, object::json_size)),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => (None, 0),
+    };
+    let depth = operation.path().count() + value.map_or(0, object::depth);
+    if depth > GREATEST_DEPTH {
+        return Err(refused(index, format!("at {}: the value would lie too deep", operation.path())));
+    }
+    Ok(copied)
 }
 
 /// 400 for what isn't even an operation's form, 422 for what isn't one of the six.
@@ -70,6 +99,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_patch_can_neither_blow_up_nor_bury_a_document() {
+        let doubling: Vec<Value> =
+            (0..60).map(|at| json!({"op": "copy", "from": "", "path": format!("/k{at}")})).collect();
+        let document = json!({"a": "x".repeat(1_000)});
+        assert_eq!(apply(&document, &json!(doubling)).map_err(|refused| refused.code), Err(413));
+        let burying: Vec<Value> =
+            (1..1_000).map(|at| json!({"op": "add", "path": "/a".repeat(at), "value": {}})).collect();
+        assert_eq!(apply(&json!({}), &json!(burying)).map_err(|refused| refused.code), Err(422));
+    }
 
     #[test]
     fn every_operation_works() {

@@ -49,7 +49,7 @@ impl Registry {
             causes.extend(crd::validate(new, old)?);
         }
         refuse(resource, new, causes)?;
-        let bytes = size(new);
+        let bytes = object::json_size(new);
         if bytes > self.max_object_bytes {
             let limit = self.max_object_bytes;
             return Err(Status::new(
@@ -69,14 +69,4 @@ fn refuse(resource: &Resource, object: &Value, causes: Vec<Cause>) -> Result<(),
         return Ok(());
     }
     Err(Status::invalid(&resource.group, &resource.kind, object::name(object), causes))
-}
-
-/// About how many bytes a value takes as JSON, without writing it.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
-        Value::String(text) => text.len() + 2,
-        Value::Array(list) => list.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
-        Value::Object(map) => map.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 2,
-    }
 }

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::object;
 use crate::registry::{Registry, Target, Write, is_namespace};
 use crate::resource::{Resource, StorageId};
 use crate::service::body::Document;
@@ -26,21 +25,6 @@ impl Registry {
                 "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]},
         });
         self.create_own("", "services", "default", service);
-    }
-
-    /// Gives a namespace that is about to be created what every namespace has: its name as a label, the phase `Active`, and
-    /// the finalizer that holds it until its content is gone.
-    pub(super) fn begin_namespace(&self, resource: &Resource, object: &mut Value) {
-        if !is_namespace(resource) {
-            return;
-        }
-        label_namespace(resource, object);
-        set_in(object, "spec", "finalizers", |finalizers| match finalizers.as_array_mut() {
-            Some(finalizers) if finalizers.iter().any(|finalizer| finalizer == "kubernetes") => {}
-            Some(finalizers) => finalizers.push(json!("kubernetes")),
-            None => *finalizers = json!(["kubernetes"]),
-        });
-        set_in(object, "status", "phase", |phase| *phase = json!("Active"));
     }
 
     /// Gives a new namespace its default service account and the certificate of the server.
@@ -72,29 +56,5 @@ impl Registry {
             // Somebody may have been faster, or the namespace may be on its way out already.
             tracing::debug!(%status, "one of the server's own objects wasn't created");
         }
-    }
-}
-
-/// Gives a namespace its name as a label; it can't be without it.
-pub(super) fn label_namespace(resource: &Resource, object: &mut Value) {
-    if !is_namespace(resource) {
-        return;
-    }
-    let label = json!({"kubernetes.io/metadata.name": object::name(object)});
-    set_in(object, "metadata", "labels", |labels| match (labels.as_object_mut(), label) {
-        (Some(labels), Value::Object(label)) => labels.extend(label),
-        (_, label) => *labels = label,
-    });
-}
-
-/// Sets `object.<parent>.<field>`; `change` gets what is there, or null.
-fn set_in(object: &mut Value, parent: &str, field: &str, change: impl FnOnce(&mut Value)) {
-    let Some(root) = object.as_object_mut() else { return };
-    let parent = root.entry(parent).or_insert_with(|| json!({}));
-    if parent.is_null() {
-        *parent = json!({});
-    }
-    if let Some(map) = parent.as_object_mut() {
-        change(map.entry(field).or_insert(Value::Null));
     }
 }

@@ -6,7 +6,7 @@ use crate::crd;
 use crate::managed_fields;
 use crate::object;
 use crate::registry::write::{check_namespace, read_body};
-use crate::registry::{Registry, Target, Write, Written, is_crd, metadata, names, write_error};
+use crate::registry::{Registry, Target, Write, Written, is_crd, metadata, names, unowned, write_error};
 use crate::resource::Resource;
 use crate::service::body::Document;
 use crate::status::{Cause, Status};
@@ -91,8 +91,10 @@ impl Registry {
         // The body may say who owns fields that it doesn't set; those that it sets are the creator's.
         let sent = object::remove_meta(&mut object, "managedFields");
         metadata::begin_create(resource, &mut object, &target.namespace, uid, &now);
-        take_status(resource, &mut object);
-        self.begin_namespace(resource, &mut object);
+        if resource.has_subresource("status") && !resource.rules.keeps_status_on_create {
+            object.as_object_mut().and_then(|root| root.remove("status"));
+        }
+        let left_out = unowned::left_out(resource, &object);
         self.admit(resource, "", None, &mut object)?;
         match managed_fields {
             Some(managed_fields) => object::set_meta(&mut object, "managedFields", managed_fields),
@@ -102,12 +104,9 @@ impl Registry {
                 }
                 let api_version = resource.api_version();
                 let writer = write.writer(&api_version, "", &now);
-                // Nobody owns a status that the server has filled in.
-                let status = take_status(resource, &mut object);
+                let taken = unowned::take(&mut object, &left_out);
                 managed_fields::track_update(None, &mut object, resource.schema.view(), &writer);
-                if let (Some(status), Some(root)) = (status, object.as_object_mut()) {
-                    root.insert("status".into(), status);
-                }
+                taken.restore(&mut object);
             }
         }
         // Only now: what the server hands out is nobody's.
@@ -145,12 +144,4 @@ impl Registry {
         details.causes.push(Cause::new("NamespaceTerminating", message, "metadata.namespace"));
         Err(refused)
     }
-}
-
-/// Takes out a status that isn't written by a create.
-fn take_status(resource: &Resource, object: &mut Value) -> Option<Value> {
-    if !resource.has_subresource("status") || resource.rules.keeps_status_on_create {
-        return None;
-    }
-    object.as_object_mut()?.remove("status")
 }

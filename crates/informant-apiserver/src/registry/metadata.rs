@@ -118,8 +118,10 @@ pub(crate) fn check_update(old: &Value, new: &Value) -> Vec<Cause> {
         let added: Vec<&str> =
             object::finalizers(new).filter(|name| object::finalizers(old).all(|known| known != *name)).collect();
         if !added.is_empty() {
+            let added: Vec<String> = added.iter().map(|name| format!("{name:?}")).collect();
             let why = format!(
-                "no new finalizers can be added if the object is being deleted, found new finalizers {added:?}"
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                added.join(", ")
             );
             causes.push(Cause::forbidden("metadata.finalizers", why));
         }

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::managed_fields;
 use crate::object;
-use crate::registry::bootstrap::label_namespace;
 use crate::registry::write::{check_name, check_namespace, read_body};
 use crate::registry::{
     ATTEMPTS, Registry, Target, Write, Written, metadata, scale, scale_paths, stale, subresource, write_error,
@@ -115,7 +114,6 @@ impl Registry {
         if let Some(managed_fields) = managed_fields {
             object::set_meta(&mut new, "managedFields", managed_fields);
         }
-        label_namespace(resource, &mut new);
         self.admit(resource, &target.subresource, Some(old), &mut new)?;
         if let Some(generation) = metadata::next_generation(resource, old, &new) {
             object::set_meta(&mut new, "generation", json!(generation));

@@ -12,6 +12,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use serde_json::Value;
 
+use crate::service::negotiate::Format;
 use crate::status::Status;
 
 /// Longest text of one `Warning` header, in bytes.
@@ -131,6 +132,17 @@ impl Answer {
             Some(seconds) => answer.header(RETRY_AFTER, &seconds.to_string()),
             None => answer,
         }
+    }
+
+    /// The same JSON answer in another syntax; as it is when it can't be written so.
+    pub(crate) fn in_format(mut self, format: Format) -> Self {
+        let Inner::Whole(bytes) = &self.body.inner else { return self };
+        let value = serde_json::from_slice::<Value>(bytes).ok();
+        if let (Format::Yaml, Some(Ok(text))) = (format, value.map(|value| serde_saphyr::to_string(&value))) {
+            self.content_type = "application/yaml".to_owned();
+            self.body = ResponseBody::whole(text);
+        }
+        self
     }
 
     /// The same answer with a header; one whose value can't stand in a header is left out.

@@ -2,6 +2,7 @@
 //! fields that a strict client wants to hear of.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Body;
@@ -13,6 +14,8 @@ use crate::protobuf;
 use crate::service::negotiate::media_type;
 use crate::status::{Reason, Status};
 
+/// How long a body may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// What is reported at most of duplicate fields.
 const MAX_DUPLICATES: usize = 100;
 
@@ -28,13 +31,17 @@ pub(crate) struct Document {
 /// Reads a body of at most `limit` bytes.
 ///
 /// # Errors
-/// 413 when it is longer, 400 when the connection broke while it was read.
+/// 413 when it is longer, 400 when the connection broke while it was read, 504 when it takes more than a minute.
 pub(crate) async fn read<B>(body: B, limit: usize) -> Result<Bytes, Status>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    match Limited::new(body, limit).collect().await {
+    let read = tokio::time::timeout(PATIENCE, Limited::new(body, limit).collect());
+    let Ok(read) = read.await else {
+        return Err(Status::new(Reason::Timeout, "the request's body didn't arrive within a minute"));
+    };
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             Err(Status::new(Reason::RequestEntityTooLarge, format!("Request entity too large: limit is {limit}")))

@@ -3,7 +3,7 @@
 //! Clients list several forms and take the first that the server knows; the list is read in its order (none of them
 //! sends weights that differ from it).
 
-use crate::status::{Reason, Status};
+use crate::status::{Details, Reason, Status};
 
 /// How an answer is to be written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,6 +63,11 @@ pub(crate) fn representation(accept: &str) -> Result<Representation, Status> {
     Err(not_acceptable())
 }
 
+/// In which syntax a client reads an error, whatever else it asks for.
+pub(crate) fn error_format(accept: &str) -> Format {
+    representation(accept).map(|representation| representation.format).unwrap_or_default()
+}
+
 /// The media type and parameters of a `Content-Type`, lower-cased type first.
 pub(crate) fn media_type(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
@@ -97,6 +102,7 @@ fn not_acceptable() -> Status {
         Reason::NotAcceptable,
         "only the following media types are accepted: application/json, application/yaml",
     )
+    .with_details(Details::default())
 }
 
 // === impl MediaRange ===

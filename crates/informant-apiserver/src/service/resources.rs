@@ -18,7 +18,7 @@ use crate::service::negotiate::{self, Representation, media_type};
 use crate::service::render::Renderer;
 use crate::service::route::ResourcePath;
 use crate::service::{Caller, Shared, watching};
-use crate::status::{Reason, Status};
+use crate::status::{Details, Reason, Status};
 use crate::store::Scope;
 use crate::table::IncludeObject;
 use crate::watch::Watch;
@@ -362,4 +362,5 @@ fn success(details: Option<(Value, &String)>) -> Value {
 
 fn method_not_allowed() -> Status {
     Status::new(Reason::MethodNotAllowed, "the server does not allow this method on the requested resource")
+        .with_details(Details::default())
 }
