@@ -95,7 +95,7 @@ mod tests {
     fn failures_wait_longer_and_longer_until_one_succeeds() {
         let now = Instant::now();
         let mut work = WorkSet::default();
-        let mut wait = |work: &mut WorkSet<&'static str>| {
+        let wait = |work: &mut WorkSet<&'static str>| {
             work.failed("a", now);
             let wait = work.next_due().map(|at| at - now);
             assert_eq!(work.take(now + LONGEST_WAIT), Some("a"));

@@ -79,7 +79,9 @@ pub(super) fn other(plural: &str, at: At<'_>, causes: &mut Vec<Cause>) {
             }
             at.one_of("preemptionPolicy", &["PreemptLowerPriority", "Never"], causes);
         }
-        "runtimeclasses" => drop(at.required("handler", causes)),
+        "runtimeclasses" => {
+            at.required("handler", causes);
+        }
         _ => {}
     }
 }

@@ -15,7 +15,9 @@ const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 pub(super) fn check(plural: &str, at: At<'_>, causes: &mut Vec<Cause>) {
     match plural {
         "ingresses" => at.with("spec", |spec| ingress(spec, causes)),
-        "ingressclasses" => at.with("spec", |spec| drop(spec.required("controller", causes))),
+        "ingressclasses" => at.with("spec", |spec| {
+            spec.required("controller", causes);
+        }),
         "networkpolicies" => at.with("spec", |spec| {
             label_selector(spec, "podSelector", causes);
             spec.each("policyTypes", |_, one| {
@@ -29,7 +31,9 @@ pub(super) fn check(plural: &str, at: At<'_>, causes: &mut Vec<Cause>) {
             if at.required("addressType", causes) {
                 at.one_of("addressType", &["FQDN", "IPv4", "IPv6"], causes);
             }
-            at.each("endpoints", |_, one| drop(one.required("addresses", causes)));
+            at.each("endpoints", |_, one| {
+                one.required("addresses", causes);
+            });
         }
         _ => {}
     }

@@ -113,7 +113,9 @@ fn volumes(spec: At<'_>, causes: &mut Vec<Cause>) {
             ("hostPath", "path"),
             ("csi", "driver"),
         ] {
-            at.if_there(source, |source| drop(source.required(field, causes)));
+            at.if_there(source, |source| {
+                source.required(field, causes);
+            });
         }
     });
 }
