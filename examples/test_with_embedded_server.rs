@@ -31,9 +31,9 @@ async fn the_beacon_comes_back() -> Result<(), Box<dyn std::error::Error>> {
         let namespaces = Api::<Namespace>::all(cluster.client());
         namespaces.create(&PostParams::default(), &serde_json::from_value(namespace)?).await?;
         let beacons = Api::<ConfigMap>::namespaced(cluster.client(), "team");
-        wait_for_beacon(&beacons, Duration::from_secs(1)).await?;
+        wait_for_beacon(&beacons, Duration::from_secs(30)).await?;
         beacons.delete("beacon", &DeleteParams::default()).await?;
-        wait_for_beacon(&beacons, Duration::from_secs(3601)).await?;
+        wait_for_beacon(&beacons, Duration::from_secs(3630)).await?;
         stop.cancel();
         Ok::<(), Box<dyn std::error::Error>>(())
     };
@@ -45,7 +45,7 @@ async fn the_beacon_comes_back() -> Result<(), Box<dyn std::error::Error>> {
 async fn wait_for_beacon(beacons: &Api<ConfigMap>, limit: Duration) -> Result<(), Box<dyn std::error::Error>> {
     let lit = async {
         while beacons.get_opt("beacon").await?.is_none() {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_secs(10)).await;
         }
         Ok::<(), kube::Error>(())
     };
