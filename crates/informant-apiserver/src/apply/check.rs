@@ -3,6 +3,8 @@
 //! Values are validated later, with the whole object; here it matters that fields are known, that objects and lists are
 //! where the schema has them, and that the items of keyed lists can be told apart.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::field_set::PathElement;
@@ -10,7 +12,12 @@ use crate::field_set::place::{Place, Shape};
 use crate::object;
 use crate::status::Status;
 
-/// 500 with every fault and its path, as a real server has it.
+/// The most faults that an answer names.
+const MOST_FAULTS: usize = 100;
+/// The most characters of a value that a fault shows.
+const MOST_SHOWN: usize = 200;
+
+/// 500 with the faults and their paths, as a real server has it.
 pub(super) fn check(place: Place<'_>, config: &Value) -> Result<(), Status> {
     let mut faults = Vec::new();
     visit(place, config, &mut String::new(), &mut faults);
@@ -29,6 +36,9 @@ pub(super) fn check(place: Place<'_>, config: &Value) -> Result<(), Status> {
 }
 
 fn visit(place: Place<'_>, value: &Value, path: &mut String, faults: &mut Vec<String>) {
+    if faults.len() >= MOST_FAULTS {
+        return;
+    }
     let expected = match (place.type_name(), value) {
         (_, Value::Null) => None,
         ("object", value) => (!value.is_object()).then_some("map"),
@@ -39,7 +49,8 @@ fn visit(place: Place<'_>, value: &Value, path: &mut String, faults: &mut Vec<St
         _ => None,
     };
     if let Some(expected) = expected {
-        faults.push(format!("{path}: expected {expected}, got {value}"));
+        let shown: String = value.to_string().chars().take(MOST_SHOWN).collect();
+        faults.push(format!("{path}: expected {expected}, got {shown}"));
         return;
     }
     match (place.shape(value), value) {
@@ -50,7 +61,7 @@ fn visit(place: Place<'_>, value: &Value, path: &mut String, faults: &mut Vec<St
                 path.push_str(name);
                 if place.allows_field(name) {
                     visit(place.field(name), value, path, faults);
-                } else {
+                } else if faults.len() < MOST_FAULTS {
                     faults.push(format!("{path}: field not declared in schema"));
                 }
                 path.truncate(length);
@@ -62,8 +73,11 @@ fn visit(place: Place<'_>, value: &Value, path: &mut String, faults: &mut Vec<St
 }
 
 fn visit_items(place: Place<'_>, items: &[Value], path: &mut String, faults: &mut Vec<String>) {
-    let mut seen: Vec<PathElement> = Vec::new();
+    let mut seen: BTreeSet<PathElement> = BTreeSet::new();
     for (index, item) in items.iter().enumerate() {
+        if faults.len() >= MOST_FAULTS {
+            return;
+        }
         match place.item_element(item) {
             Err(why) => faults.push(format!("{path}: element {index}: {why}")),
             Ok(element) if seen.contains(&element) => {
@@ -74,7 +88,7 @@ fn visit_items(place: Place<'_>, items: &[Value], path: &mut String, faults: &mu
                 path.push_str(&element.to_string());
                 visit(place.item(), item, path, faults);
                 path.truncate(length);
-                seen.push(element);
+                seen.insert(element);
             }
         }
     }

@@ -6,6 +6,9 @@ use crate::field_set::{FieldSet, PathElement, path_text};
 use crate::managed_fields::{ManagedFields, ManagerId};
 use crate::status::{Cause, Details, Reason, Status};
 
+/// The most conflicts that an answer names; it always says how many there are.
+const MOST_NAMED: usize = 1_000;
+
 /// One field with one other owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conflict {
@@ -24,9 +27,9 @@ pub(super) fn find(managed: &ManagedFields, id: &ManagerId, changed: &FieldSet) 
         .collect()
 }
 
-/// 409 with one cause for each conflict.
+/// 409 with one cause for each conflict, up to a bound.
 pub(super) fn status(conflicts: &[Conflict]) -> Status {
-    let causes = conflicts.iter().map(|conflict| {
+    let causes = conflicts.iter().take(MOST_NAMED).map(|conflict| {
         let message = format!("conflict with {}", conflict.owner.described());
         Cause::new("FieldManagerConflict", message, path_text(&conflict.path))
     });
@@ -40,7 +43,7 @@ fn message(conflicts: &[Conflict]) -> String {
         return format!("Apply failed with 1 conflict: conflict with {owner}: {path}");
     }
     let mut by_owner: BTreeMap<&ManagerId, Vec<String>> = BTreeMap::new();
-    for conflict in conflicts {
+    for conflict in conflicts.iter().take(MOST_NAMED) {
         by_owner.entry(&conflict.owner).or_default().push(format!("- {}", path_text(&conflict.path)));
     }
     let groups: Vec<String> = by_owner

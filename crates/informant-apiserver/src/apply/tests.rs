@@ -425,6 +425,32 @@ fn a_configuration_that_does_not_fit_is_refused_with_the_path() {
 }
 
 #[test]
+fn what_is_wrong_with_a_large_configuration_is_named_up_to_a_bound() {
+    let fields: Map<String, Value> = (0..5_000).map(|at| (format!("f{at}"), json!("x"))).collect();
+    let status = widget().conflict("one", spec(json!(fields)));
+    assert_eq!(status.message.matches("field not declared in schema").count(), 100);
+    let status = widget().conflict("one", spec(json!({"size": "x".repeat(1_000_000)})));
+    assert!(status.message.len() < 1_000, "{}", status.message.len());
+    let mut cluster = config_map();
+    let owned: Map<String, Value> = (0..2_000).map(|at| (format!("f{at}"), json!("1"))).collect();
+    let wanted: Map<String, Value> = (0..2_000).map(|at| (format!("f{at}"), json!("2"))).collect();
+    cluster.apply("one", data(json!(owned)));
+    let status = cluster.conflict("two", data(json!(wanted)));
+    assert!(status.message.starts_with("Apply failed with 2000 conflicts: "), "{}", status.message.len());
+    assert_eq!(status.details.map(|details| details.causes.len()), Some(1_000));
+}
+
+#[test]
+fn a_list_of_thousands_is_applied_in_a_moment() {
+    let mut cluster = widget();
+    let tags = |from: usize| -> Vec<String> { (from..from + 10_000).map(|at| at.to_string()).collect() };
+    cluster.apply("one", spec(json!({"tags": tags(0)}))).apply("two", spec(json!({"tags": tags(5_000)})));
+    assert_eq!(cluster.get("/spec/tags").as_array().map(Vec::len), Some(15_000));
+    cluster.apply("one", json!({}));
+    assert_eq!(cluster.get("/spec/tags").as_array().map(Vec::len), Some(10_000));
+}
+
+#[test]
 fn null_is_the_zero_value_in_a_built_in_map_and_itself_in_a_custom_kind() {
     let mut cluster = config_map();
     cluster.apply("one", data(json!({"a": "1"}))).apply("one", data(json!({"a": null})));

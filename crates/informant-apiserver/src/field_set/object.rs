@@ -1,5 +1,7 @@
 //! The fields of an object, as server-side apply counts them.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::place::{Place, Shape};
@@ -33,10 +35,14 @@ fn collect(place: Place<'_>, value: &Value, path: &mut Vec<PathElement>, set: &m
         Shape::List(items) => {
             let elements: Vec<_> =
                 items.iter().filter_map(|item| Some((place.item_element(item).ok()?, item))).collect();
+            let mut counts: BTreeMap<&PathElement, usize> = BTreeMap::new();
+            for (element, _) in &elements {
+                *counts.entry(element).or_default() += 1;
+            }
             for (element, item) in &elements {
                 path.push(element.clone());
                 // Items that can't be told from each other are owned together, as one.
-                if elements.iter().filter(|(other, _)| other == element).count() == 1 {
+                if counts.get(element) == Some(&1) {
                     collect(place.item(), item, path, set);
                 }
                 set.insert(path);

@@ -13,6 +13,8 @@
 
 mod list;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::schema::SchemaView;
@@ -162,7 +164,8 @@ fn retain_keys(
 
 fn delete_values(live: &mut Map<String, Value>, field: &str, values: &Value) {
     if let (Some(Value::Array(list)), Value::Array(values)) = (live.get_mut(field), values) {
-        list.retain(|item| !values.contains(item));
+        let values: HashSet<String> = values.iter().map(Value::to_string).collect();
+        list.retain(|item| !values.contains(&item.to_string()));
     }
 }
 

@@ -1,10 +1,18 @@
 //! Lists under a strategic merge patch: merged by key or by value, then brought into order.
+//!
+//! Items are looked up by the text of what they are told apart by, so that the work grows with the lists and not with their
+//! product.
+
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
 use super::{PATCH, SET_ORDER, join, merge_object, plain, unknown_directive};
 use crate::schema::SchemaView;
 use crate::status::Status;
+
+/// The most characters of an item that an error shows.
+const MOST_SHOWN: usize = 200;
 
 /// Merges the items of `patch` into `live`: objects by the schema's merge key, other values by equality.
 pub(super) fn merge(
@@ -30,14 +38,10 @@ pub(super) fn merge(
 }
 
 fn merge_values(live: Vec<Value>, patch: &[Value], path: &str) -> Result<Vec<Value>, Status> {
-    let before = live.clone();
-    let mut merged: Vec<Value> = Vec::with_capacity(live.len() + patch.len());
-    for value in live.into_iter().chain(patch.iter().cloned()) {
-        if !merged.contains(&value) {
-            merged.push(value);
-        }
-    }
-    arrange(merged, patch, &before, None, path)
+    let mut seen = HashSet::new();
+    let both = live.iter().chain(patch);
+    let merged = both.filter(|value| seen.insert(value.to_string())).cloned().collect();
+    arrange(merged, patch, &live, None, path)
 }
 
 fn merge_objects(
@@ -48,6 +52,7 @@ fn merge_objects(
     path: &str,
 ) -> Result<Vec<Value>, Status> {
     let mut changes = Vec::with_capacity(patch.len());
+    let mut deleted = HashSet::new();
     let mut replace = false;
     for item in patch {
         match item.get(PATCH) {
@@ -55,8 +60,7 @@ fn merge_objects(
             Some(directive) => match directive.as_str() {
                 Some("replace") => replace = true,
                 Some("delete") => {
-                    let identity = identity(item, key, path)?;
-                    live.retain(|old| old.get(key) != Some(identity));
+                    deleted.insert(identity(item, key, path)?.to_string());
                 }
                 Some("merge") => {
                     return Err(Status::internal(format!(
@@ -70,10 +74,18 @@ fn merge_objects(
     if replace {
         return Ok(changes.into_iter().filter_map(plain).collect());
     }
+    if !deleted.is_empty() {
+        live.retain(|old| old.get(key).is_none_or(|identity| !deleted.contains(&identity.to_string())));
+    }
     let before = live.clone();
+    let mut slots: HashMap<String, usize> = HashMap::with_capacity(live.len());
+    for (index, identity) in live.iter().enumerate().filter_map(|(index, old)| Some((index, old.get(key)?))) {
+        slots.entry(identity.to_string()).or_insert(index);
+    }
     for &change in &changes {
-        let identity = identity(change, key, path)?;
-        let Some(slot) = live.iter_mut().find(|old| old.get(key) == Some(identity)) else {
+        let identity = identity(change, key, path)?.to_string();
+        let Some(slot) = slots.get(&identity).and_then(|index| live.get_mut(*index)) else {
+            slots.insert(identity, live.len());
             live.extend(plain(change));
             continue;
         };
@@ -94,12 +106,13 @@ pub(super) fn arrange(
     key: Option<&str>,
     path: &str,
 ) -> Result<Vec<Value>, Status> {
+    let (ranks, places) = (positions(order, key, path)?, positions(before, key, path)?);
     let mut named = Vec::new();
     let mut others = Vec::new();
     for item in merged {
-        let rank = position(order, &item, key, path)?;
-        let old = position(before, &item, key, path)?;
-        match rank {
+        let handle = handle(&item, key, path)?.to_string();
+        let old = places.get(&handle).copied();
+        match ranks.get(&handle).copied() {
             Some(rank) => named.push((rank, old, item)),
             None => others.push((old, item)),
         }
@@ -135,14 +148,13 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], key: Option<&str>, p
     Ok(())
 }
 
-fn position(list: &[Value], item: &Value, key: Option<&str>, path: &str) -> Result<Option<usize>, Status> {
-    let wanted = handle(item, key, path)?;
-    for (index, candidate) in list.iter().enumerate() {
-        if handle(candidate, key, path)? == wanted {
-            return Ok(Some(index));
-        }
+/// Where each item first stands, by what it's told apart by.
+fn positions(list: &[Value], key: Option<&str>, path: &str) -> Result<HashMap<String, usize>, Status> {
+    let mut positions = HashMap::with_capacity(list.len());
+    for (index, item) in list.iter().enumerate() {
+        positions.entry(handle(item, key, path)?.to_string()).or_insert(index);
     }
-    Ok(None)
+    Ok(positions)
 }
 
 /// What an item is told apart by: its key's value, or itself.
@@ -152,6 +164,7 @@ fn handle<'a>(item: &'a Value, key: Option<&str>, path: &str) -> Result<&'a Valu
 
 fn identity<'a>(item: &'a Value, key: &str, path: &str) -> Result<&'a Value, Status> {
     item.get(key).ok_or_else(|| {
+        let item: String = item.to_string().chars().take(MOST_SHOWN).collect();
         Status::internal(format!(
             "{path}: map: {item} does not contain declared merge key: {key}; set {}",
             join(path, key)

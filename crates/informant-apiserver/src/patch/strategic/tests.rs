@@ -267,3 +267,15 @@ fn what_has_another_shape_is_replaced() {
     assert_eq!(patched(spec(json!({"a": [1]})), spec(json!({"a": {"b": null, "c": 1}}))), spec(json!({"a": {"c": 1}})));
     assert_eq!(patched(spec(json!({"a": {"b": 1}})), spec(json!({"a": "x"}))), spec(json!({"a": "x"})));
 }
+
+#[test]
+fn long_lists_are_merged_in_proportion_to_their_length() {
+    let names =
+        |from: usize| -> Vec<Value> { (from..from + 20_000).map(|at| json!({"name": at.to_string()})).collect() };
+    let texts = |from: usize| -> Vec<String> { (from..from + 20_000).map(|at| at.to_string()).collect() };
+    let live = json!({"metadata": {"finalizers": texts(0)}, "spec": {"containers": names(0)}});
+    let patch = json!({"metadata": {"finalizers": texts(10_000)}, "spec": {"containers": names(10_000)}});
+    let merged = patched(live, patch);
+    assert_eq!(merged["metadata"]["finalizers"].as_array().map(Vec::len), Some(30_000));
+    assert_eq!(merged["spec"]["containers"].as_array().map(Vec::len), Some(30_000));
+}
