@@ -27,8 +27,10 @@ use crate::service::ApiService;
 use crate::service::answer::ResponseBody;
 use crate::task_set::TaskSet;
 
-/// How long a client may take for its TLS handshake, and for the header of a request.
+/// How long a client may take for its TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long an HTTP/1.1 connection may be without a whole header: idle ones are closed after it.
+const IDLE: Duration = Duration::from_secs(90);
 /// How long open requests may go on once the listener is to end.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Largest header of a request, in bytes.
@@ -224,7 +226,7 @@ impl Connections {
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(HANDSHAKE)
+            .header_read_timeout(IDLE)
             .max_buf_size(MAX_HEADER_BYTES)
             .http2()
             .timer(TokioTimer::new())

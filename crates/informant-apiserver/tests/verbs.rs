@@ -585,3 +585,61 @@ async fn a_table_has_columns_in_its_first_watch_event_only() {
     assert!(events[0]["object"]["columnDefinitions"].is_array(), "{}", events[0]);
     assert!(events[1]["object"]["columnDefinitions"].is_null(), "{}", events[1]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_name_of_an_object_on_its_way_out_is_taken_and_says_why() {
+    let server = server();
+    let mut held = config("one");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    post(&server, CONFIGS, &held).await.expect(201);
+    delete(&server, &format!("{CONFIGS}/one")).await.expect(200);
+    let taken = post(&server, CONFIGS, &config("one")).await.expect(409);
+    assert_eq!(taken.message(), "object is being deleted: configmaps \"one\" already exists");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_bound_once_and_evicted_and_gone_after_its_grace_period() {
+    let server = server();
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    post(&server, pods, &pod).await.expect(201);
+    let binding = json!({"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "n1"}});
+    post(&server, &format!("{pods}/web/binding"), &binding).await.expect(201);
+    post(&server, &format!("{pods}/web/binding"), &binding).await.expect(409);
+    let bound = get(&server, &format!("{pods}/web")).await.expect(200).json();
+    assert_eq!((&bound["spec"]["nodeName"], &bound["metadata"]["generation"]), (&json!("n1"), &json!(1)));
+    post(&server, &format!("{pods}/web/eviction"), &json!({"metadata": {"name": "web"}})).await.expect(201);
+    let leaving = get(&server, &format!("{pods}/web")).await.expect(200).json();
+    assert_eq!(leaving["metadata"]["deletionTimestamp"], "2026-01-02T03:04:35Z");
+    assert_eq!(get(&server, &format!("{pods}/web/log")).await.expect(503).reason(), "ServiceUnavailable");
+    tokio::time::sleep(std::time::Duration::from_secs(31)).await;
+    get(&server, &format!("{pods}/web")).await.expect(404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_get_an_address_of_their_own_and_keep_it() {
+    let server = server();
+    let services = "/api/v1/namespaces/default/services";
+    let service =
+        |name: &str| json!({"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
+    let first = post(&server, services, &service("a")).await.expect(201).json();
+    let second = post(&server, services, &service("b")).await.expect(201).json();
+    assert_ne!(first["spec"]["clusterIP"], second["spec"]["clusterIP"]);
+    assert_eq!(first["spec"]["clusterIPs"], json!([first["spec"]["clusterIP"]]));
+    let port = first["spec"]["ports"][0]["nodePort"].as_u64().unwrap();
+    assert!((30_000..32_768).contains(&port));
+    let replaced = put(&server, &format!("{services}/a"), &service("a")).await.expect(200).json();
+    assert_eq!(replaced["spec"]["clusterIP"], first["spec"]["clusterIP"]);
+    assert_eq!(replaced["spec"]["ports"][0]["nodePort"], port);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_created_by_its_update() {
+    let server = server();
+    let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
+    let lease = json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "a"}});
+    let created = put(&server, path, &lease).await.expect(201).json();
+    assert_eq!(created["spec"]["holderIdentity"], "a");
+    put(&server, path, &lease).await.expect(422);
+    put(&server, path, &created).await.expect(200);
+}

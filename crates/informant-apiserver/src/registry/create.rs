@@ -65,9 +65,19 @@ impl Registry {
                     return Ok(written);
                 }
                 Err(WriteError::AlreadyExists) if attempts > 0 => {}
-                Err(error) => return Err(write_error(resource, &name, error)),
+                Err(error) => return Err(self.name_not_free(target, &name, error)),
             }
         }
+    }
+
+    /// Why a name can't be had; one that is on its way out may be tried again.
+    fn name_not_free(&self, target: &Target, name: &str, error: WriteError) -> Status {
+        let mut status = write_error(target.resource(), name, error);
+        let holder = self.store.get(target.storage(), &target.namespace, name);
+        if error == WriteError::AlreadyExists && holder.is_some_and(|holder| object::is_terminating(&holder)) {
+            status.message = format!("object is being deleted: {}", status.message);
+        }
+        status
     }
 
     /// What would be stored for `object`.
