@@ -1,0 +1,218 @@
+//! What follows when a stream ends, a request fails or the server says no.
+
+use std::time::Duration;
+
+use super::{
+    FAILED_WATCHES_MAX, Kind, Listing, MISSING_RECHECK, Output, Phase, Plan, RECENT_LIST, State, Step, StoreAction,
+    UNFINISHED_STREAMS_MAX, WATCH_FLOOR,
+};
+use crate::error::RequestError;
+use crate::status::RelistReason;
+
+impl State {
+    /// A stream is over: the server ended it, or it broke.
+    pub(super) fn ended(&mut self, now: Duration, error: Option<RequestError>) -> Output {
+        match self.step {
+            Step::Streaming { opened, .. } => self.stream_ended_early(now, opened, error),
+            Step::Watching { resumable: false, .. } => {
+                let error = error.unwrap_or_else(|| {
+                    RequestError::new(Kind::Malformed, "the list had no resource version to watch from")
+                });
+                self.relist_later(now, RelistReason::Incomplete, &error)
+            }
+            Step::Watching { opened, had_event, .. } => self.watch_ended(now, opened, had_event, error),
+            Step::Waiting(_) => Output::read(StoreAction::Nothing),
+            Step::Listing(_) => {
+                let error = error.unwrap_or_else(|| RequestError::new(Kind::Connection, "the list ended early"));
+                self.failed(now, error)
+            }
+        }
+    }
+
+    fn stream_ended_early(&mut self, now: Duration, opened: Duration, error: Option<RequestError>) -> Output {
+        self.unfinished_streams += 1;
+        if self.unfinished_streams >= UNFINISHED_STREAMS_MAX {
+            // Pages make progress where a stream can't.
+            self.unfinished_streams = 0;
+            return self.list(StoreAction::Discard, false);
+        }
+        if now.saturating_sub(opened) >= WATCH_FLOOR {
+            return self.stream(now, StoreAction::Discard);
+        }
+        let error = error.unwrap_or_else(|| RequestError::new(Kind::Connection, "the initial events ended early"));
+        self.wait(now, Plan::Cycle, StoreAction::Discard, &error)
+    }
+
+    fn watch_ended(&mut self, now: Duration, opened: Duration, had_event: bool, error: Option<RequestError>) -> Output {
+        let lived = now.saturating_sub(opened);
+        if lived >= WATCH_FLOOR {
+            self.failed_watches = 0;
+            return self.watch(now);
+        }
+        if had_event {
+            self.step = Step::Waiting(Plan::Watch);
+            return Output::wait(StoreAction::Nothing, WATCH_FLOOR.saturating_sub(lived));
+        }
+        self.failed_watches += 1;
+        let error = error.unwrap_or_else(|| RequestError::new(Kind::Connection, "the watch ended at once"));
+        self.set_failure(&error);
+        if self.failed_watches >= FAILED_WATCHES_MAX {
+            return self.relist_later(now, RelistReason::WatchError, &error);
+        }
+        self.wait(now, Plan::Watch, StoreAction::Nothing, &error)
+    }
+
+    pub(super) fn failed(&mut self, now: Duration, error: RequestError) -> Output {
+        if error.kind == Kind::NotFound {
+            return self.missing(now, error);
+        }
+        self.missing_answers = 0;
+        match &self.step {
+            Step::Streaming { resource_version, .. } => {
+                let had_version = !resource_version.is_empty();
+                self.stream_failed(now, had_version, error)
+            }
+            Step::Listing(_) => self.list_failed(now, error),
+            Step::Watching { .. } => self.watch_failed(now, error),
+            Step::Waiting(_) => self.wait(now, Plan::Cycle, StoreAction::Discard, &error),
+        }
+    }
+
+    fn stream_failed(&mut self, now: Duration, had_version: bool, error: RequestError) -> Output {
+        match error.kind {
+            Kind::TooManyRequests | Kind::ConnectionRefused => {
+                self.set_failure(&error);
+                self.wait(now, Plan::Cycle, StoreAction::Discard, &error)
+            }
+            Kind::Expired | Kind::ResourceVersionTooLarge if had_version => {
+                self.resource_version_unavailable = true;
+                self.stream(now, StoreAction::Discard)
+            }
+            Kind::Invalid => {
+                self.watch_list_refused = true;
+                self.list(StoreAction::Discard, false)
+            }
+            Kind::Expired
+            | Kind::ResourceVersionTooLarge
+            | Kind::NotFound
+            | Kind::Forbidden
+            | Kind::Unauthorized
+            | Kind::Server
+            | Kind::Connection
+            | Kind::Malformed => self.list(StoreAction::Discard, false),
+        }
+    }
+
+    fn list_failed(&mut self, now: Duration, error: RequestError) -> Output {
+        if let Step::Listing(Listing { resource_version, page, recovery, .. }) = &self.step {
+            let (first_page, recovery) = (*page == 1, *recovery);
+            match error.kind {
+                // A continue token grew too old: the same again in one piece.
+                Kind::Expired if !first_page && !recovery => {
+                    let resource_version = resource_version.clone();
+                    return self.list_with(resource_version, 0, StoreAction::Discard, true);
+                }
+                Kind::Expired | Kind::ResourceVersionTooLarge if !resource_version.is_empty() => {
+                    self.resource_version_unavailable = true;
+                    return self.list(StoreAction::Discard, false);
+                }
+                Kind::Expired
+                | Kind::ResourceVersionTooLarge
+                | Kind::TooManyRequests
+                | Kind::ConnectionRefused
+                | Kind::NotFound
+                | Kind::Forbidden
+                | Kind::Unauthorized
+                | Kind::Invalid
+                | Kind::Server
+                | Kind::Connection
+                | Kind::Malformed => {}
+            }
+        }
+        self.set_failure(&error);
+        self.wait(now, Plan::Cycle, StoreAction::Discard, &error)
+    }
+
+    /// A watch couldn't be opened.
+    fn watch_failed(&mut self, now: Duration, error: RequestError) -> Output {
+        match error.kind {
+            Kind::Expired => self.expired(now, &error),
+            Kind::ResourceVersionTooLarge => {
+                self.resource_version_unavailable = true;
+                self.relist_later(now, RelistReason::ResourceVersionTooLarge, &error)
+            }
+            // The server is there, or will be, and asks for patience: nothing is lost by it.
+            Kind::TooManyRequests
+            | Kind::ConnectionRefused
+            | Kind::Connection
+            | Kind::Forbidden
+            | Kind::Unauthorized
+            | Kind::NotFound => {
+                self.set_failure(&error);
+                self.wait(now, Plan::Watch, StoreAction::Nothing, &error)
+            }
+            Kind::Invalid | Kind::Server | Kind::Malformed => {
+                self.set_failure(&error);
+                self.failed_watches += 1;
+                if self.failed_watches >= FAILED_WATCHES_MAX {
+                    return self.relist_later(now, RelistReason::WatchError, &error);
+                }
+                self.wait(now, Plan::Watch, StoreAction::Nothing, &error)
+            }
+        }
+    }
+
+    pub(super) fn error_event(&mut self, now: Duration, error: RequestError) -> Output {
+        if self.awaits_initial_events_end() {
+            return self.failed(now, error);
+        }
+        match error.kind {
+            Kind::Expired => self.expired(now, &error),
+            Kind::TooManyRequests => {
+                self.set_failure(&error);
+                self.wait(now, Plan::Watch, StoreAction::Nothing, &error)
+            }
+            Kind::ResourceVersionTooLarge
+            | Kind::ConnectionRefused
+            | Kind::NotFound
+            | Kind::Forbidden
+            | Kind::Unauthorized
+            | Kind::Invalid
+            | Kind::Server
+            | Kind::Connection
+            | Kind::Malformed => {
+                self.set_failure(&error);
+                self.relist_later(now, RelistReason::WatchError, &error)
+            }
+        }
+    }
+
+    /// The changes since the last resource version are gone.
+    fn expired(&mut self, now: Duration, error: &RequestError) -> Output {
+        let recent = self.last_cycle.is_some_and(|last| now.saturating_sub(last) < RECENT_LIST);
+        if recent {
+            return self.relist_later(now, RelistReason::Expired, error);
+        }
+        Output { relist: Some(RelistReason::Expired), ..self.cycle(now) }
+    }
+
+    fn missing(&mut self, now: Duration, error: RequestError) -> Output {
+        self.missing_answers += 1;
+        if self.filled && self.missing_answers == 1 {
+            // A server that's coming up may not know all kinds yet. Emptying the cache for that would be a disaster.
+            self.phase = Phase::Retrying(error);
+            self.step = Step::Waiting(Plan::Cycle);
+            return Output::wait(StoreAction::Discard, MISSING_RECHECK);
+        }
+        let store = if std::mem::take(&mut self.filled) { StoreAction::Clear } else { StoreAction::Discard };
+        self.emptied |= store == StoreAction::Clear;
+        self.phase = Phase::Missing(error);
+        self.step = Step::Waiting(Plan::Cycle);
+        // If it returns, it's another kind, and perhaps on another server.
+        self.resource_version.clear();
+        self.resource_version_unavailable = false;
+        self.paginated = false;
+        let delay = self.missing_backoff.delay(now, &mut self.rng);
+        Output::wait(store, delay)
+    }
+}
