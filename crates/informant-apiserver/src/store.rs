@@ -26,7 +26,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub(crate) use self::cursor::{Cursor, Look};
-pub(crate) use self::feed::{Feed, Lagged};
 pub(crate) use self::history::Change;
 pub(crate) use self::object::Object;
 pub(crate) use self::shelf::Scope;
@@ -239,6 +238,7 @@ impl Store {
     }
 
     /// The oldest version that a watch or an exact list of the kind may ask for.
+    #[cfg(test)]
     pub(crate) fn oldest(&self, storage: &StorageId) -> u64 {
         self.read().oldest(storage)
     }

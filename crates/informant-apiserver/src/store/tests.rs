@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::feed::Lagged;
 use super::*;
 
 fn kind(plural: &str) -> StorageId {
