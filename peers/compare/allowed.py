@@ -6,6 +6,11 @@ the reason.
 INTERNAL = {".reason": "InternalError"}
 
 ALLOWED = {
+    "ownership: definition": {".status.conditions": "there are none yet, which a real server writes as null"},
+    "ownership: no definition": {
+        ".status.conditions": "the condition of the deletion comes with the next write",
+        ".metadata.managedFields[kube-apiserver": "the server's own writes to a definition aren't tracked",
+    },
     "ownership: containers: the same twice": INTERNAL,
     "ownership: custom: unknown field": INTERNAL,
     "ownership: custom: the same item twice": INTERNAL,
