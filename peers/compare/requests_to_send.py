@@ -218,7 +218,7 @@ def defaults():
     apps, batch, net = "apis/apps/v1", "apis/batch/v1", "apis/networking.k8s.io/v1"
     for resource, body in (
         ("api/v1:pods", named("Pod", "v1", "d1", spec=template()["spec"])),
-        ("api/v1:pods", named("Pod", "v1", "d2", spec={"containers": [full], "volumes": volumes, "securityContext": {}})),
+        ("api/v1:pods", named("Pod", "v1", "d2", spec={"containers": [full], "volumes": volumes, "securityContext": {}, "serviceAccountName": "x"})),
         ("api/v1:services", named("Service", "v1", "d1", spec={"ports": [{"port": 80}]})),
         ("api/v1:services", named("Service", "v1", "d2", spec={"type": "NodePort", "ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "b", "targetPort": "x"}]})),
         ("api/v1:services", named("Service", "v1", "d3", spec={"type": "LoadBalancer", "ports": [{"port": 80}], "selector": {"a": "b"}})),
@@ -341,7 +341,6 @@ def custom():
     yield "watch", get(f"{things}?watch=true&timeoutSeconds=1&resourceVersion=0")
     yield "delete", send("DELETE", f"{things}/a")
     yield "deletecollection", send("DELETE", things)
-    yield "openapi index", get("/openapi/v3")
     yield "delete the definition", send("DELETE", f"{definitions}/things.{group}")
 
 
