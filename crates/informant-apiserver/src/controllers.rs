@@ -1,7 +1,7 @@
 //! The server's own controllers: the part of a cluster's controller manager that no test wants to be without. Garbage
 //! collection, the end of namespaces, and what goes by itself when its time is up.
 //!
-//! One task drives them all from one `Feed` of changes. A controller remembers what to look at, and
+//! One task drives them all from one feed of changes. A controller remembers what to look at, and
 //! decides from the objects as they are when it looks; so a change that it hears of late or twice does no harm. What fails
 //! is tried again with backoff.
 

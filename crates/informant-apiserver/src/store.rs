@@ -7,7 +7,7 @@
 //! Invariants:
 //! 1. Within a kind's history versions rise strictly, and a change's `old` is what the change before it left.
 //! 2. `metadata.resourceVersion` of a stored object is the version of the write that stored it.
-//! 3. Of every kind, all changes after [`Store::oldest`] are there.
+//! 3. Of every kind, all changes after the oldest version that can be asked for are there.
 //! 4. The one lock is never held over an await, a waker or a selector.
 
 mod cursor;
