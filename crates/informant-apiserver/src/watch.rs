@@ -14,7 +14,6 @@ mod schedule;
 
 use std::time::Duration;
 
-use futures::Stream;
 use tokio::time::{Instant, sleep_until};
 
 use self::schedule::Schedule;
@@ -169,14 +168,6 @@ impl Watch {
                 () = sleep_until(wake_at) => {}
             }
         }
-    }
-
-    /// The watch as a stream of batches.
-    pub(crate) fn into_stream(self) -> impl Stream<Item = Vec<WatchEvent>> + Send {
-        futures::stream::unfold(self, |mut watch| async move {
-            let events = watch.next().await?;
-            Some((events, watch))
-        })
     }
 
     /// What comes before the live events, batch by batch; `None` once that is through.

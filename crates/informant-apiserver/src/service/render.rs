@@ -90,8 +90,8 @@ impl Renderer {
         }
     }
 
-    /// One event of a watch as a line. `first` tells whether it's the first one, whose table names the columns.
-    pub(crate) fn event(&self, served: &Served, event: &WatchEvent, first: bool) -> Bytes {
+    /// Writes one event of a watch as a line. `first` tells whether it's the first one, whose table names the columns.
+    pub(crate) fn event(&self, out: &mut BytesMut, served: &Served, event: &WatchEvent, first: bool) {
         let (kind, object) = match event {
             WatchEvent::Added(object) => ("ADDED", self.event_object(served, object, first)),
             WatchEvent::Modified(object) => ("MODIFIED", self.event_object(served, object, first)),
@@ -102,13 +102,12 @@ impl Renderer {
             }
             WatchEvent::Error(status) => ("ERROR", status.to_value().to_string().into()),
         };
-        let mut line = BytesMut::with_capacity(object.len() + 40);
-        line.put_slice(b"{\"type\":\"");
-        line.put_slice(kind.as_bytes());
-        line.put_slice(b"\",\"object\":");
-        line.put(object);
-        line.put_slice(b"}\n");
-        line.freeze()
+        out.reserve(object.len() + 40);
+        out.put_slice(b"{\"type\":\"");
+        out.put_slice(kind.as_bytes());
+        out.put_slice(b"\",\"object\":");
+        out.put(object);
+        out.put_slice(b"}\n");
     }
 
     fn event_object(&self, served: &Served, object: &Object, first: bool) -> Bytes {
