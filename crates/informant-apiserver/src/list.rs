@@ -21,8 +21,12 @@ use crate::store::{Expired, Object, Scope, Store};
 /// How long a request for a version from the future waits for it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Whether an object is selected. Pure and quick; it's asked for every object and, by watches, for every change.
-pub(crate) type Selector = Arc<dyn Fn(&Value) -> bool + Send + Sync>;
+/// Which objects are selected. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Selector {
+    matches: Arc<dyn Fn(&Value) -> bool + Send + Sync>,
+    label: Option<(String, String)>,
+}
 
 /// One answer to a list.
 #[derive(Debug, Clone)]
@@ -35,6 +39,32 @@ pub(crate) struct Page {
     pub(crate) continue_token: String,
     /// How many objects come after this page; told only when there's a further page and no selector.
     pub(crate) remaining_item_count: Option<usize>,
+}
+
+// === impl Selector ===
+
+impl Selector {
+    /// The objects that `matches` says yes to. It's pure and quick, since it's asked for every object and, by watches, for
+    /// every change.
+    pub(crate) fn new(matches: impl Fn(&Value) -> bool + Send + Sync + 'static) -> Self {
+        Self { matches: Arc::new(matches), label: None }
+    }
+
+    /// The same selector, whose objects all have a label with this key and value: watches then sleep through the rest.
+    pub(crate) fn requiring(mut self, label: Option<(&str, &str)>) -> Self {
+        self.label = label.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Whether an object is selected.
+    pub(crate) fn matches(&self, object: &Value) -> bool {
+        (self.matches)(object)
+    }
+
+    /// The label that all selected objects have, where one is known.
+    pub(crate) fn label(&self) -> Option<&(String, String)> {
+        self.label.as_ref()
+    }
 }
 
 /// Lists objects of a kind. `selector` narrows by labels and fields; `None` means all.
@@ -70,7 +100,8 @@ pub(crate) async fn list(
     let snapshot = store
         .snapshot(storage, scope, at, &plan.start, take)
         .map_err(|expired| too_old(at.unwrap_or(0), expired, &plan.start))?;
-    let mut found = snapshot.objects.into_iter().filter(|object| selector.is_none_or(|matches| matches(object)));
+    let mut found =
+        snapshot.objects.into_iter().filter(|object| selector.is_none_or(|selector| selector.matches(object)));
     let items: Vec<Object> = found.by_ref().take(plan.limit).collect();
     let more = snapshot.rest > 0 || found.next().is_some();
     let next = items.last().filter(|_| more).map(|last| ContinueToken::after(&last.key(), snapshot.version));

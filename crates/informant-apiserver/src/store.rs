@@ -13,6 +13,7 @@
 mod cursor;
 mod feed;
 mod history;
+mod news;
 mod object;
 mod shelf;
 
@@ -27,6 +28,7 @@ use tokio::time::Instant;
 
 pub(crate) use self::cursor::{Cursor, Look};
 pub(crate) use self::history::Change;
+pub(crate) use self::news::Interest;
 pub(crate) use self::object::Object;
 pub(crate) use self::shelf::Scope;
 use self::shelf::{Shelf, key_of, object_key};
@@ -245,19 +247,19 @@ impl Store {
 
     /// Ends the open watches of a kind, after they have delivered what is in the history now.
     pub(crate) fn end_watches(&self, storage: &StorageId) {
-        let news = {
+        let everybody = {
             let mut state = self.write();
             let current = state.current;
             let shelf = state.shelf(storage);
             shelf.end_watches(current);
-            shelf.news.clone()
+            shelf.news.everybody()
         };
-        news.send_replace(());
+        wake(everybody);
     }
 
     /// How many watches of the kind are open.
     pub(crate) fn watcher_count(&self, storage: &StorageId) -> usize {
-        self.read().shelves.get(storage).map_or(0, |shelf| shelf.news.receiver_count())
+        self.read().shelves.get(storage).map_or(0, |shelf| shelf.news.readers())
     }
 
     /// How many objects of the kind there are.
@@ -322,7 +324,7 @@ impl Store {
         decide: impl FnOnce(Option<&Object>, u64) -> Result<Option<Object>, WriteError>,
     ) -> Result<Object, WriteError> {
         let now = Instant::now();
-        let (object, news) = {
+        let (object, concerned) = {
             let mut state = self.write();
             let next = state.current + 1;
             let shelf = state.shelf(storage);
@@ -330,12 +332,11 @@ impl Store {
             let new = decide(old.as_ref(), next)?;
             let change = Change::new(next, now, key, old, new);
             let object = change.object().ok_or(WriteError::NotFound)?;
-            shelf.apply(change, &self.shared.options);
-            let news = shelf.news.clone();
+            let concerned = shelf.apply(change, &self.shared.options);
             state.current = next;
-            (object, news)
+            (object, concerned)
         };
-        news.send_replace(());
+        wake(concerned);
         self.shared.news.send_replace(());
         Ok(object)
     }
@@ -373,6 +374,13 @@ impl State {
     fn oldest(&self, storage: &StorageId) -> u64 {
         let forgotten = self.shelves.get(storage).map_or(0, |shelf| shelf.history.forgotten());
         self.floor.max(forgotten)
+    }
+}
+
+/// Gives signals, with no lock held: a waker may run whatever it likes.
+fn wake(signals: Vec<watch::Sender<()>>) {
+    for signal in signals {
+        signal.send_replace(());
     }
 }
 

@@ -20,7 +20,7 @@ use self::schedule::Schedule;
 use crate::list::{ListOptions, Selector, WatchStart, wait_for};
 use crate::resource::StorageId;
 use crate::status::Status;
-use crate::store::{Change, Cursor, Expired, Look, Object, Scope, Store};
+use crate::store::{Change, Cursor, Expired, Interest, Look, Object, Scope, Store};
 
 /// How many initial objects come in one batch.
 const INITIAL_BATCH: usize = 512;
@@ -87,10 +87,12 @@ impl Watch {
             Duration::from_secs(options.timeout_seconds),
             fastrand::Rng::with_seed(seed),
         );
-        let mut watch = match Self::begin(store, storage, scope.clone(), plan.start).await {
+        let interest = Interest::of(&scope, selector.as_ref().and_then(Selector::label));
+        let mut watch = match Self::begin(store, storage, scope.clone(), interest.clone(), plan.start).await {
             Ok((cursor, initial)) => Self::new(cursor, initial, schedule),
             Err(status) => {
-                let mut watch = Self::new(store.cursor_at_present(storage, scope), Vec::new(), schedule);
+                let cursor = store.cursor_at_present(storage, scope, interest);
+                let mut watch = Self::new(cursor, Vec::new(), schedule);
                 watch.failure = Some(status);
                 watch
             }
@@ -116,18 +118,20 @@ impl Watch {
         store: &Store,
         storage: &StorageId,
         scope: Scope,
+        interest: Interest,
         start: WatchStart,
     ) -> Result<(Cursor, Vec<Object>), Status> {
         match start {
-            WatchStart::Present => Ok((store.cursor_at_present(storage, scope), Vec::new())),
+            WatchStart::Present => Ok((store.cursor_at_present(storage, scope, interest), Vec::new())),
             WatchStart::After(version) => {
-                let cursor = store.cursor(storage, scope, version).map_err(|expired| too_old(version, expired))?;
+                let cursor =
+                    store.cursor(storage, scope, interest, version).map_err(|expired| too_old(version, expired))?;
                 Ok((cursor, Vec::new()))
             }
             WatchStart::Objects(version) => {
                 wait_for(store, version).await?;
                 // The cursor first, so that an ending of the kind's watches in between isn't missed.
-                let mut cursor = store.cursor_at_present(storage, scope.clone());
+                let mut cursor = store.cursor_at_present(storage, scope.clone(), interest);
                 let snapshot = store.present(storage, &scope);
                 cursor.skip_to(snapshot.version);
                 Ok((cursor, snapshot.objects))
@@ -180,7 +184,7 @@ impl Watch {
             return None;
         }
         let selector = self.selector.as_ref();
-        let matching = self.initial.by_ref().filter(|object| selector.is_none_or(|matches| matches(object)));
+        let matching = self.initial.by_ref().filter(|object| selector.is_none_or(|selector| selector.matches(object)));
         let mut events: Vec<WatchEvent> = matching.take(INITIAL_BATCH).map(WatchEvent::Added).collect();
         if self.initial_end && self.initial.len() == 0 {
             self.initial_end = false;
@@ -213,8 +217,9 @@ impl Watch {
 
 /// What a change looks like through a selector: an object that comes to match is added, one that ceases to is deleted.
 fn event_of(change: &Change, selector: Option<&Selector>) -> Option<WatchEvent> {
-    let matching =
-        |object: Option<&Object>| object.filter(|object| selector.is_none_or(|matches| matches(object))).cloned();
+    let matching = |object: Option<&Object>| {
+        object.filter(|object| selector.is_none_or(|selector| selector.matches(object))).cloned()
+    };
     match (matching(change.old()), matching(change.new_object())) {
         (None, None) => None,
         (None, Some(new)) => Some(WatchEvent::Added(new)),

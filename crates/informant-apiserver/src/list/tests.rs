@@ -26,7 +26,7 @@ fn names(page: &Page) -> Vec<&str> {
 }
 
 fn app_is(app: &'static str) -> Selector {
-    Arc::new(move |object| crate::object::label(object, "app") == Some(app))
+    Selector::new(move |object| crate::object::label(object, "app") == Some(app))
 }
 
 async fn ask(store: &Store, options: ListOptions) -> Result<Page, Status> {

@@ -69,6 +69,21 @@ impl LabelSelector {
         self.requirements.iter().all(|requirement| requirement.matches(object::label(object, &requirement.key)))
     }
 
+    /// A label, as key and value, that every object has that it selects; `None` when it requires no single value.
+    pub(crate) fn required_label(&self) -> Option<(&str, &str)> {
+        self.requirements.iter().find_map(|requirement| match &requirement.operator {
+            Operator::In(values) => match values.as_slice() {
+                [value] => Some((requirement.key.as_str(), value.as_str())),
+                _ => None,
+            },
+            Operator::Exists
+            | Operator::DoesNotExist
+            | Operator::NotIn(_)
+            | Operator::GreaterThan(_)
+            | Operator::LessThan(_) => None,
+        })
+    }
+
     /// Whether it has no requirement.
     pub(crate) fn is_everything(&self) -> bool {
         self.requirements.is_empty()

@@ -207,10 +207,11 @@ impl<'a> ResourceRequest<'a> {
             return Ok(Selection { scope, selector: None });
         }
         let served = Arc::clone(&self.target.served);
-        let selector: Selector = Arc::new(move |object: &Value| {
+        let required = labels.clone();
+        let selector = Selector::new(move |object| {
             labels.matches(object) && (fields.is_everything() || fields.matches(&served.view(object)))
         });
-        Ok(Selection { scope, selector: Some(selector) })
+        Ok(Selection { scope, selector: Some(selector.requiring(required.required_label())) })
     }
 
     fn create(&self, body: &[u8]) -> Result<Answer, Status> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::shelf::Shelf;
-use super::{Change, Expired, Scope, Store};
+use super::{Change, Expired, Interest, Scope, Store};
 use crate::resource::StorageId;
 
 /// How many changes one look may pass over, so that the lock is held for microseconds.
@@ -39,36 +39,50 @@ pub(crate) enum Look {
 // === impl Store ===
 
 impl Store {
-    /// A cursor that reads the changes after `version`. A version from the future is fine: the cursor then finds nothing
+    /// A cursor that reads the changes after `version`. `interest` says which of them it wants to be woken for; it reads
+    /// them all. A version from the future is fine: the cursor then finds nothing
     /// until the store has passed it.
     ///
     /// # Errors
     ///
     /// [`Expired`] when the history doesn't reach back to `version`.
-    pub(crate) fn cursor(&self, storage: &StorageId, scope: Scope, version: u64) -> Result<Cursor, Expired> {
+    pub(crate) fn cursor(
+        &self,
+        storage: &StorageId,
+        scope: Scope,
+        interest: Interest,
+        version: u64,
+    ) -> Result<Cursor, Expired> {
         let mut state = self.write();
         let oldest = state.oldest(storage);
         if version < oldest {
             return Err(Expired { oldest });
         }
-        Ok(self.cursor_into(state.shelf(storage), storage, scope, version))
+        Ok(self.cursor_into(state.shelf(storage), storage, scope, interest, version))
     }
 
     /// A cursor that reads what comes after the present.
-    pub(crate) fn cursor_at_present(&self, storage: &StorageId, scope: Scope) -> Cursor {
+    pub(crate) fn cursor_at_present(&self, storage: &StorageId, scope: Scope, interest: Interest) -> Cursor {
         let mut state = self.write();
         let version = state.current;
-        self.cursor_into(state.shelf(storage), storage, scope, version)
+        self.cursor_into(state.shelf(storage), storage, scope, interest, version)
     }
 
-    fn cursor_into(&self, shelf: &Shelf, storage: &StorageId, scope: Scope, version: u64) -> Cursor {
+    fn cursor_into(
+        &self,
+        shelf: &mut Shelf,
+        storage: &StorageId,
+        scope: Scope,
+        interest: Interest,
+        version: u64,
+    ) -> Cursor {
         Cursor {
             store: self.clone(),
             storage: storage.clone(),
             scope,
             version,
             endings: shelf.ending.number,
-            news: shelf.news.subscribe(),
+            news: shelf.news.subscribe(interest),
         }
     }
 }
@@ -136,7 +150,8 @@ impl Cursor {
         }
     }
 
-    /// Waits until the kind has been written to, or its watches ended, since the last look.
+    /// Waits until something that the cursor's interest covers was written, or the kind's watches ended, since the last
+    /// look. It may also return without such a reason.
     ///
     /// # Cancel safety
     ///

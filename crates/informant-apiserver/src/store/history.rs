@@ -38,6 +38,11 @@ impl Change {
         self.version
     }
 
+    /// When the write was done.
+    pub(super) fn at(&self) -> Instant {
+        self.at
+    }
+
     /// `namespace/name`, or `name` for cluster-scoped kinds.
     pub(crate) fn key(&self) -> &str {
         &self.key

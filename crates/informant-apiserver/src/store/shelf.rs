@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::history::History;
+use super::news::News;
 use super::{Change, Object, StoreOptions, WriteError};
 use crate::object;
 
@@ -26,8 +27,8 @@ pub(crate) struct Scope {
 pub(super) struct Shelf {
     objects: BTreeMap<Arc<str>, Object>,
     pub(super) history: History,
-    /// Signals every commit of this kind; each open watch holds one receiver.
-    pub(super) news: watch::Sender<()>,
+    /// Each open watch is one reader.
+    pub(super) news: News,
     pub(super) ending: Ending,
 }
 
@@ -76,7 +77,8 @@ impl Shelf {
         self.objects.len()
     }
 
-    pub(super) fn apply(&mut self, change: Change, options: &StoreOptions) {
+    /// Puts a change into effect, and gives the signals of those whom it concerns.
+    pub(super) fn apply(&mut self, change: Change, options: &StoreOptions) -> Vec<watch::Sender<()>> {
         match change.new_object() {
             Some(new) => {
                 self.objects.insert(change.shared_key(), new.clone());
@@ -85,7 +87,9 @@ impl Shelf {
                 self.objects.remove(change.key());
             }
         }
+        let concerned = self.news.concerned(&change, options);
         self.history.push(Arc::new(change), options.history_events, options.history_age);
+        concerned
     }
 
     pub(super) fn end_watches(&mut self, version: u64) {

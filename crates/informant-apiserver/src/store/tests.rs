@@ -1,7 +1,9 @@
+use futures::FutureExt;
 use serde_json::json;
 
 use super::feed::Lagged;
 use super::*;
+use crate::object;
 
 fn kind(plural: &str) -> StorageId {
     StorageId { group: "".into(), plural: plural.into() }
@@ -110,4 +112,36 @@ fn the_json_of_an_object_is_made_once() {
     let again = store.get(&kind("nodes"), "", "a").unwrap();
     assert_eq!(stored.json().as_ptr(), again.json().as_ptr());
     assert_eq!(serde_json::from_slice::<Value>(&again.json()).unwrap(), *again.value());
+}
+
+#[test]
+fn a_reader_is_woken_for_its_interest_and_sleeps_through_the_rest() {
+    let store = new_store();
+    let pods = kind("pods");
+    let pod = |namespace: &str, name: &str, app: &str| json!({"metadata": {"namespace": namespace, "name": name, "labels": {"app": app}}});
+    store.create(&pods, pod("one", "a", "x")).unwrap();
+    let all = [
+        Interest::Everything,
+        Interest::Namespace("one".to_owned()),
+        Interest::Name("a".to_owned()),
+        Interest::Label("app".to_owned(), "x".to_owned()),
+    ];
+    let hear = |write: &dyn Fn()| -> Vec<bool> {
+        let mut readers = all.clone().map(|interest| store.cursor_at_present(&pods, Scope::default(), interest));
+        write();
+        readers.iter_mut().map(|reader| reader.news().now_or_never().is_some()).collect()
+    };
+    let update = |object: Value| {
+        let version = store.get(&pods, object::namespace(&object), object::name(&object)).unwrap().resource_version();
+        store.update(&pods, object, version).unwrap();
+    };
+    assert_eq!(hear(&|| ()), [false, false, false, false]);
+    assert_eq!(hear(&|| drop(store.create(&pods, pod("two", "b", "y")))), [true, false, false, false]);
+    assert_eq!(hear(&|| drop(store.create(&pods, pod("one", "b", "y")))), [true, true, false, false]);
+    assert_eq!(hear(&|| drop(store.create(&pods, pod("two", "a", "y")))), [true, false, true, false]);
+    assert_eq!(hear(&|| update(pod("two", "b", "x"))), [true, false, false, true]);
+    assert_eq!(hear(&|| update(pod("two", "b", "z"))), [true, false, false, true]);
+    assert_eq!(hear(&|| drop(store.create(&kind("nodes"), object("a", 1)))), [false, false, false, false]);
+    assert_eq!(hear(&|| store.end_watches(&pods)), [true, true, true, true]);
+    assert_eq!(store.watcher_count(&pods), 0);
 }

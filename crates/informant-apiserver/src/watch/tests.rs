@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -56,7 +55,8 @@ fn watch_list() -> ListOptions {
 }
 
 fn app_is(app: &'static str) -> Option<Selector> {
-    Some(Arc::new(move |object: &Value| object::label(object, "app") == Some(app)))
+    let selector = Selector::new(move |object| object::label(object, "app") == Some(app));
+    Some(selector.requiring(Some(("app", app))))
 }
 
 /// One word for an event: type, name and label, and the version.
@@ -298,6 +298,28 @@ async fn ending_the_watches_of_a_kind_delivers_what_was_before_and_no_more() {
     assert_eq!(now(&mut other).await, [""; 0]);
     let mut later = open(&store, ListOptions::default(), None).await;
     assert_eq!(now(&mut later).await, ["ADDED a x 101", "ADDED b x 102"]);
+}
+
+#[tokio::test]
+async fn a_watch_that_sleeps_long_is_woken_before_the_history_leaves_it_behind() {
+    let store = Store::new(StoreOptions { history_events: 64, first_resource_version: 100, ..StoreOptions::default() });
+    let mut watch = open(&store, after(store.current_rv()), app_is("x")).await;
+    let read = async {
+        let mut words = Vec::new();
+        while words.is_empty() {
+            words.extend(watch.next().await.unwrap().iter().map(word));
+        }
+        words
+    };
+    let write = async {
+        for index in 0..500 {
+            put(&store, "busy", &format!("y{index}"));
+            tokio::task::yield_now().await;
+        }
+        put(&store, "a", "x")
+    };
+    let (words, version) = tokio::join!(read, write);
+    assert_eq!(words, [format!("ADDED a x {version}")]);
 }
 
 #[derive(Debug, Clone)]
