@@ -13,6 +13,7 @@
 mod cursor;
 mod feed;
 mod history;
+mod label_bits;
 mod news;
 mod object;
 mod shelf;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::label_bits::LabelBits;
 use super::shelf::Shelf;
 use super::{Change, Expired, Interest, Scope, Store};
 use crate::resource::StorageId;
@@ -18,6 +19,8 @@ pub(crate) struct Cursor {
     store: Store,
     storage: StorageId,
     scope: Scope,
+    /// The label that it's interested in; nothing for all objects.
+    label: LabelBits,
     version: u64,
     endings: u64,
     news: watch::Receiver<()>,
@@ -39,9 +42,8 @@ pub(crate) enum Look {
 // === impl Store ===
 
 impl Store {
-    /// A cursor that reads the changes after `version`. `interest` says which of them it wants to be woken for; it reads
-    /// them all. A version from the future is fine: the cursor then finds nothing
-    /// until the store has passed it.
+    /// A cursor that reads the changes after `version`. It's woken for those that `interest` covers; others it may pass
+    /// over. A version from the future is fine: the cursor then finds nothing until the store has passed it.
     ///
     /// # Errors
     ///
@@ -61,7 +63,7 @@ impl Store {
         Ok(self.cursor_into(state.shelf(storage), storage, scope, interest, version))
     }
 
-    /// A cursor that reads what comes after the present.
+    /// A [`cursor`](Self::cursor) that reads what comes after the present.
     pub(crate) fn cursor_at_present(&self, storage: &StorageId, scope: Scope, interest: Interest) -> Cursor {
         let mut state = self.write();
         let version = state.current;
@@ -80,6 +82,7 @@ impl Store {
             store: self.clone(),
             storage: storage.clone(),
             scope,
+            label: interest.label_bits(),
             version,
             endings: shelf.ending.number,
             news: shelf.news.subscribe(interest),
@@ -137,7 +140,7 @@ impl Cursor {
                 break;
             }
             passed += 1;
-            if self.scope.contains(change.key()) {
+            if change.labels().may_have(self.label) && self.scope.contains(change.key()) {
                 changes.push(Arc::clone(change));
             }
         }

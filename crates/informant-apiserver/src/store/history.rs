@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Object;
+use super::label_bits::LabelBits;
 
 /// One committed write: what was there before and what is there after.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(crate) struct Change {
     key: Arc<str>,
     old: Option<Object>,
     new: Option<Object>,
+    labels: LabelBits,
     last_state: OnceLock<Object>,
 }
 
@@ -30,7 +32,8 @@ pub(super) struct History {
 
 impl Change {
     pub(super) fn new(version: u64, at: Instant, key: Arc<str>, old: Option<Object>, new: Option<Object>) -> Self {
-        Self { version, at, key, old, new, last_state: OnceLock::new() }
+        let labels = old.iter().chain(&new).fold(LabelBits::default(), |bits, object| bits.with_labels_of(object));
+        Self { version, at, key, old, new, labels, last_state: OnceLock::new() }
     }
 
     /// The version of the write.
@@ -51,6 +54,11 @@ impl Change {
     /// [`key`](Self::key), to be kept.
     pub(crate) fn shared_key(&self) -> Arc<str> {
         Arc::clone(&self.key)
+    }
+
+    /// The labels of the object before and after the write, in short.
+    pub(super) fn labels(&self) -> LabelBits {
+        self.labels
     }
 
     /// The object before the write; `None` for a create.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::label_bits::LabelBits;
 use super::{Change, Scope, StoreOptions};
 use crate::object::label;
 
@@ -57,6 +58,14 @@ impl Interest {
             (None, Some((key, value)), _) => Self::Label(key.clone(), value.clone()),
             (None, None, Some(namespace)) => Self::Namespace(namespace.clone()),
             (None, None, None) => Self::Everything,
+        }
+    }
+
+    /// The label that a change must have before or after it to be of interest, in short.
+    pub(super) fn label_bits(&self) -> LabelBits {
+        match self {
+            Self::Label(key, value) => LabelBits::of(key, value),
+            Self::Everything | Self::Namespace(_) | Self::Name(_) => LabelBits::default(),
         }
     }
 }
