@@ -17,11 +17,13 @@ use serde::{Deserialize, Serialize};
     status = "MyAppStatus",
     shortname = "ma"
 )]
+#[kube(scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.availableReplicas"))]
 #[kube(printcolumn = r#"{"name":"Image","type":"string","jsonPath":".spec.image"}"#)]
 #[kube(printcolumn = r#"{"name":"Available","type":"integer","jsonPath":".status.availableReplicas"}"#)]
 #[kube(
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#
 )]
+#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 pub struct MyAppSpec {
     /// The container image to run.
     #[schemars(length(min = 1))]

@@ -1,5 +1,6 @@
 //! What was typed, as plain values. What it means is decided in [`commands`](crate::commands).
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,9 +35,10 @@ pub struct DemoArgs {
     #[arg(long)]
     pub once: bool,
     /// With --once: give up after this long, saying what isn't Ready and why (for example 90s, 2m)
-    #[arg(long, default_value = "60s", value_parser = duration)]
+    #[arg(long, default_value = "60s", value_parser = duration, requires = "once")]
     pub timeout: Duration,
-    /// Run on the cluster of this kubeconfig, in a namespace `informant-demo` that is removed at the end
+    /// Run on the cluster of this kubeconfig, in the namespace `informant-demo` and with the MyApp CRD, both removed at the
+    /// end unless they were there; the cluster has to run Pods and to be able to pull the sample images
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// With --kubeconfig: leave the namespace and the CRD when the demo ends
@@ -44,7 +46,7 @@ pub struct DemoArgs {
     pub keep: bool,
     /// Address of /healthz, /readyz, /metrics and /katalog
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
-    pub serve: String,
+    pub serve: SocketAddr,
 }
 
 /// `informant apiserver`
@@ -65,7 +67,7 @@ pub struct ApiserverArgs {
 #[derive(Debug, Args)]
 pub struct WatchArgs {
     /// RESOURCE[.GROUP] or RESOURCE.VERSION.GROUP; plural, singular, short name or kind, as with kubectl
-    #[arg(value_name = "RESOURCE[.GROUP]")]
+    #[arg(value_name = "RESOURCE[.GROUP]", value_parser = resource_name)]
     pub resource: String,
     /// The namespace; the kubeconfig's own if left out
     #[arg(short, long, conflicts_with = "all_namespaces")]
@@ -95,7 +97,7 @@ pub struct WatchArgs {
 pub enum Output {
     /// A line an event: time, type, key, what changed
     Table,
-    /// An object a line: time, type, initial, key, object, changed
+    /// An object a line, with the fields time, type, initial, key, object and, for an update, changed
     Json,
     /// The key alone
     Name,
@@ -116,6 +118,16 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(value * seconds_per_unit).map_err(|error| error.to_string())
 }
 
+/// One resource, as it may stand in discovery.
+fn resource_name(text: &str) -> Result<String, String> {
+    let is_name = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if text.split('.').all(is_name) {
+        Ok(text.to_owned())
+    } else {
+        Err("name one resource, for example pods or deployments.apps".to_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +136,16 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_resource_is_one_name_with_a_group_perhaps() {
+        for name in ["pods", "deployments.apps", "Deployment", "orders.v1.shop.example.org"] {
+            assert_eq!(resource_name(name).as_deref(), Ok(name));
+        }
+        for name in ["", ".", "po,svc", "pods/x", "pods.", "a b"] {
+            assert!(resource_name(name).is_err(), "{name}");
+        }
     }
 
     #[test]

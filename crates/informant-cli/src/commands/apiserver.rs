@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use informant::apiserver::{ApiServer, ListenOptions};
 
 use crate::args::ApiserverArgs;
-use crate::descriptions;
+use crate::{clock, descriptions};
 use crate::output::{Error, line};
 
 /// Serves until SIGINT or SIGTERM; prints one line when ready.
 pub async fn run(args: ApiserverArgs) -> Result<(), Error> {
     let stop = crate::commands::stop_signal()?;
-    let server = ApiServer::builder().descriptions(descriptions::of_built_in_kinds()).build();
+    let server = server();
     let options = ListenOptions::default().port(args.port);
     let options = if args.plain_http { options.plain_http() } else { options };
     let listening = server.listen(options).await?;
@@ -20,6 +20,17 @@ pub async fn run(args: ApiserverArgs) -> Result<(), Error> {
     stop.await;
     listening.shutdown().await;
     Ok(())
+}
+
+/// An API server that may follow an earlier one under the same address: its uids differ from that one's, and its resource
+/// versions lie above, so that a client that comes back notices and lists anew.
+pub fn server() -> ApiServer {
+    let (seconds, nanoseconds) = clock::since_epoch();
+    ApiServer::builder()
+        .seed(nanoseconds ^ (u64::from(std::process::id()) << 32))
+        .first_resource_version(seconds.saturating_mul(1000))
+        .descriptions(descriptions::of_built_in_kinds())
+        .build()
 }
 
 /// A kubeconfig on disk; a temporary one is removed on drop.

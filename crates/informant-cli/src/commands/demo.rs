@@ -63,7 +63,7 @@ async fn play(args: &DemoArgs, stage: &Stage, stop: impl Future<Output = ()>) ->
 
     let mut manager = Manager::with_factory(factory.clone())
         .application("informant demo", env!("CARGO_PKG_VERSION"))
-        .serve(&args.serve)
+        .serve(args.serve.to_string())
         .grace_period(GRACE_PERIOD)
         .controller(operator::controller(cluster.client(), &factory, &scope));
     if stage.plays_kubelet() {
@@ -88,7 +88,10 @@ async fn play(args: &DemoArgs, stage: &Stage, stop: impl Future<Output = ()>) ->
     };
     let ended = tokio::select! {
         biased;
-        () = &mut stop => Ok(()),
+        () = &mut stop => {
+            tell("stopping");
+            Ok(())
+        }
         ended = &mut running => return Err(match ended {
             Err(error) => Box::new(error),
             Ok(()) => "the manager ended by itself".into(),

@@ -131,7 +131,7 @@ async fn print_events(
     let mut events = informer.subscribe_with(HandlerOptions::named("watch"));
     factory.start(shutdown)?;
     let mut states = tokio::time::interval(STATE_INTERVAL);
-    let mut said = false;
+    let mut said = Trouble::None;
     loop {
         tokio::select! {
             biased;
@@ -145,18 +145,33 @@ async fn print_events(
     }
 }
 
-/// Says on standard error, once for each stretch of it, that what is shown may be old; true while it is.
-fn say_trouble(state: &InformerState, said: bool) -> bool {
-    let trouble = matches!(
-        state,
-        InformerState::Missing { .. } | InformerState::Forbidden { .. } | InformerState::Retrying { .. }
-    );
-    if trouble && !said {
-        eprintln!("informant: {state}; trying again");
-    } else if said && matches!(state, InformerState::Synced) {
-        eprintln!("informant: synced again");
+/// What was said last on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    None,
+    Missing,
+    Forbidden,
+    Retrying,
+}
+
+/// Says on standard error, once for each kind of trouble, that what is shown may be old, and once when that is over.
+fn say_trouble(state: &InformerState, said: Trouble) -> Trouble {
+    let trouble = match state {
+        InformerState::Missing { .. } => Trouble::Missing,
+        InformerState::Forbidden { .. } => Trouble::Forbidden,
+        InformerState::Retrying { .. } => Trouble::Retrying,
+        InformerState::Synced => Trouble::None,
+        InformerState::NotStarted | InformerState::Starting | InformerState::Listing | InformerState::Stopped => {
+            return said;
+        }
+    };
+    match (said, trouble) {
+        (before, now) if before == now => {}
+        (_, Trouble::None) => eprintln!("informant: synced again"),
+        (_, Trouble::Missing) => eprintln!("informant: {state}; waiting for it"),
+        (_, Trouble::Forbidden | Trouble::Retrying) => eprintln!("informant: {state}; trying again"),
     }
-    trouble || (said && !matches!(state, InformerState::Synced))
+    trouble
 }
 
 fn print(output: Output, event: &Event<DynamicObject>) -> Result<(), Error> {

@@ -62,7 +62,7 @@ impl Worker {
 
     async fn handle(&self, item: Item<ObjectKey>) {
         let request = Request { key: item.key().clone(), attempt: item.num_requeues() };
-        let span = tracing::info_span!(
+        let span = tracing::error_span!(
             "reconcile",
             controller = %self.shared.name,
             namespace = request.key.namespace(),

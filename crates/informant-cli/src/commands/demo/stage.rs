@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use informant::apiserver::{ApiServer, ListenOptions, Listening};
+use informant::apiserver::{ListenOptions, Listening};
 use informant::cache::Scope;
 use informant::prelude::*;
 use k8s_openapi::api::core::v1::Namespace;
@@ -14,9 +14,9 @@ use serde_json::json;
 use super::api::MyApp;
 use super::narrator::tell;
 use crate::args::DemoArgs;
-use crate::commands::apiserver::{KubeconfigFile, write_kubeconfig};
+use crate::commands::apiserver::{KubeconfigFile, server, write_kubeconfig};
 use crate::output::{Error, chain};
-use crate::{connect, descriptions};
+use crate::connect;
 
 /// The demo's namespace on a real cluster.
 const NAMESPACE: &str = "informant-demo";
@@ -55,8 +55,7 @@ impl Stage {
     }
 
     async fn embedded() -> Result<Self, Error> {
-        let server = ApiServer::builder().descriptions(descriptions::of_built_in_kinds()).build();
-        let listening = server.listen(ListenOptions::default()).await?;
+        let listening = server().listen(ListenOptions::default()).await?;
         let kubeconfig = write_kubeconfig(None, &listening.kubeconfig())?;
         tell(&format!("embedded API server at {}", listening.url()));
         tell(&format!("look into it: kubectl --kubeconfig {} get all", kubeconfig.path.display()));
