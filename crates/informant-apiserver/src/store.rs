@@ -41,7 +41,7 @@ use crate::resource::StorageId;
 pub(crate) struct StoreOptions {
     /// Changes kept for each kind. Default 65,536.
     pub(crate) history_events: usize,
-    /// Age past which a change may be forgotten. Default five minutes; looked at when the kind is written to.
+    /// Age past which a change is forgotten when the kind is written to the next time but one. Default five minutes.
     pub(crate) history_age: Duration,
     /// The version of the empty store, and the oldest that can be asked for. Default 1.
     pub(crate) first_resource_version: u64,

@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Object;
 use super::label_bits::LabelBits;
+use super::{Object, StoreOptions};
 
 /// One committed write: what was there before and what is there after.
 #[derive(Debug)]
@@ -87,12 +86,15 @@ impl Change {
 // === impl History ===
 
 impl History {
-    /// Adds a change and forgets what is past the bounds.
-    pub(super) fn push(&mut self, change: Arc<Change>, keep: usize, age: Duration) {
+    /// Adds a change and forgets what is past the bounds: what is too many at once, what is too old only up to the version
+    /// `heard_through`, so that nobody loses what they were left asleep for.
+    pub(super) fn push(&mut self, change: Arc<Change>, options: &StoreOptions, heard_through: u64) {
         let now = change.at;
         self.changes.push_back(change);
         while let Some(oldest) = self.changes.front() {
-            if self.changes.len() <= keep && now.saturating_duration_since(oldest.at) <= age {
+            let too_many = self.changes.len() > options.history_events;
+            let too_old = now.saturating_duration_since(oldest.at) > options.history_age;
+            if !too_many && !(too_old && oldest.version <= heard_through) {
                 break;
             }
             self.forgotten = oldest.version;

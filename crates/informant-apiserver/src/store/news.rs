@@ -43,6 +43,10 @@ pub(super) struct News {
     /// Commits since everybody was woken.
     unheard: usize,
     woken_at: Instant,
+    /// The commit at which everybody was woken last.
+    woken_for: u64,
+    /// The one before: who was woken for it has had the time to look.
+    heard_through: u64,
 }
 
 /// Wakes the readers that hold a receiver of it.
@@ -82,6 +86,8 @@ impl Default for News {
             sweep_at: 64,
             unheard: 0,
             woken_at: Instant::now(),
+            woken_for: 0,
+            heard_through: 0,
         }
     }
 }
@@ -111,6 +117,7 @@ impl News {
         if self.unheard >= most || change.at().saturating_duration_since(self.woken_at) >= longest {
             self.unheard = 0;
             self.woken_at = change.at();
+            self.heard_through = std::mem::replace(&mut self.woken_for, change.version());
             return self.everybody();
         }
         let mut concerned = Vec::with_capacity(2);
@@ -125,6 +132,11 @@ impl News {
             concerned.extend(has.filter(|_| has != had).and_then(|value| values.get(value)));
         }
         concerned.into_iter().filter(|signal| signal.receiver_count() > 0).cloned().collect()
+    }
+
+    /// The version up to which no reader has slept through anything: later changes mustn't be forgotten for their age.
+    pub(super) fn heard_through(&self) -> u64 {
+        self.heard_through
     }
 
     /// The signals of all readers.

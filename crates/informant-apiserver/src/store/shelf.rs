@@ -88,7 +88,7 @@ impl Shelf {
             }
         }
         let concerned = self.news.concerned(&change, options);
-        self.history.push(Arc::new(change), options.history_events, options.history_age);
+        self.history.push(Arc::new(change), options, self.news.heard_through());
         concerned
     }
 

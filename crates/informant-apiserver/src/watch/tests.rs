@@ -322,6 +322,22 @@ async fn a_watch_that_sleeps_long_is_woken_before_the_history_leaves_it_behind()
     assert_eq!(words, [format!("ADDED a x {version}")]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_slept_through_a_quiet_time_has_lost_nothing() {
+    let store = new_store();
+    let mut watch = open(&store, after(store.current_rv()), app_is("x")).await;
+    assert_eq!(now(&mut watch).await, [""; 0]);
+    let long = store.options().history_age * 2;
+    for name in ["b", "c", "d"] {
+        put(&store, name, "y");
+        // Past the age of the history, and shorter than the watch lives.
+        assert!(tokio::time::timeout(long, watch.next()).await.is_err());
+    }
+    put(&store, "e", "y");
+    put(&store, "a", "x");
+    assert_eq!(now(&mut watch).await, ["ADDED a x 105"]);
+}
+
 #[derive(Debug, Clone)]
 enum Operation {
     Put { name: usize, app: usize },
