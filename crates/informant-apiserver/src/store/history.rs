@@ -93,8 +93,9 @@ impl History {
         self.changes.push_back(change);
         while let Some(oldest) = self.changes.front() {
             let too_many = self.changes.len() > options.history_events;
-            let too_old = now.saturating_duration_since(oldest.at) > options.history_age;
-            if !too_many && !(too_old && oldest.version <= heard_through) {
+            let old = now.saturating_duration_since(oldest.at) > options.history_age;
+            let forgotten = too_many || (old && oldest.version <= heard_through);
+            if !forgotten {
                 break;
             }
             self.forgotten = oldest.version;
