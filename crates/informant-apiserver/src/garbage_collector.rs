@@ -153,24 +153,32 @@ impl GarbageCollector {
     ) -> Result<(), Status> {
         let uid = object::uid(object);
         let dependents: Vec<ObjectId> = self.graph.dependents(uid).cloned().collect();
+        // An object that owns itself would wait for itself.
         let blocks = |id: &ObjectId| {
             id.get(registry)
+                .filter(|found| object::uid(found) != uid)
                 .is_some_and(|found| owner_references(&found).iter().any(|owner| owner.uid == uid && owner.blocks))
         };
         if !dependents.iter().any(blocks) {
             return edit(registry, target, object, |object| drop_finalizer(object, FOREGROUND));
         }
         for id in dependents {
-            self.work.set(id, now);
+            // One that waits itself is woken by the changes of its own dependents; two that wait for each other rest.
+            if !id.get(registry).is_some_and(|found| is_waiting(&found)) {
+                self.work.set(id, now);
+            }
         }
         Ok(())
     }
 
     fn waits_for_a_waiting_one(&self, registry: &Registry, object: &Object) -> bool {
-        self.graph.dependents(object::uid(object)).any(|id| {
-            id.get(registry).is_some_and(|found| object::is_terminating(&found) && has_finalizer(&found, FOREGROUND))
-        })
+        self.graph.dependents(object::uid(object)).any(|id| id.get(registry).is_some_and(|found| is_waiting(&found)))
     }
+}
+
+/// Whether an object waits for its dependents to go before it.
+fn is_waiting(object: &Value) -> bool {
+    object::is_terminating(object) && has_finalizer(object, FOREGROUND)
 }
 
 /// Changes an object, unless another of its name has taken its place.

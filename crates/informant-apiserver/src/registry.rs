@@ -41,8 +41,9 @@ use crate::resource::{Resource, StorageId};
 use crate::status::Status;
 use crate::store::{Object, Store, WriteError};
 
-/// How often a write is tried again when others write the same object meanwhile.
-const ATTEMPTS: usize = 5;
+/// How often a write is tried when others write the same object meanwhile. Each lost try means that somebody else's write
+/// was done, so this is fairness and no loop.
+const ATTEMPTS: usize = 100;
 
 /// All verbs on all resources.
 #[derive(Debug)]

@@ -97,6 +97,19 @@ async fn objects_of_the_wrong_shape() {
         ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", plain, json(json!({"spec": 5})), 400),
         ("DELETE", CONFIG, plain, json(json!({"gracePeriodSeconds": {}})), 400),
         ("DELETE", CONFIG, plain, json(json!({"kind": "ConfigMap"})), 400),
+        ("DELETE", CONFIG, plain, json(json!({"preconditions": 5})), 400),
+        ("DELETE", CONFIG, plain, json(json!({"preconditions": {"uid": 5}})), 400),
+        ("DELETE", CONFIG, plain, json(json!({"orphanDependents": "x"})), 400),
+        ("DELETE", CONFIG, plain, json(json!({"propagationPolicy": 5})), 400),
+        ("DELETE", CONFIG, plain, json(json!({"dryRun": [5]})), 400),
+        ("POST", CONFIGS, plain, json(json!({"kind": 5, "metadata": {"name": "x"}})), 400),
+        (
+            "POST",
+            &format!("{CONFIGS}?fieldValidation=Strict"),
+            plain,
+            json(json!({"metadata": {"name": "x", "colour": "red"}})),
+            400,
+        ),
     ])
     .await;
 }
@@ -106,6 +119,16 @@ async fn patches_that_destroy_what_they_patch() {
     let (merge, list) = ("application/merge-patch+json", "application/json-patch+json");
     let doubling: Vec<Value> =
         (0..60).map(|at| json!({"op": "copy", "from": "", "path": format!("/data/k{at}")})).collect();
+    let annotations = json!({"op": "add", "path": "/metadata/annotations", "value": {}});
+    let there = json!({"op": "move", "from": "/data", "path": "/metadata/annotations/d"});
+    let back = json!({"op": "move", "from": "/metadata/annotations/d", "path": "/data"});
+    let pairs = std::iter::repeat_n([there, back], 4_900).flatten();
+    let shuffling: Vec<Value> = std::iter::once(annotations).chain(pairs).collect();
+    let large = json!({"metadata": {"name": "large"}, "data": {"a": "x".repeat(10_000)}});
+    let server = ApiServer::builder().build();
+    post(&server, CONFIGS, &large).await.expect(201);
+    let answer = call(&server, "PATCH", &format!("{CONFIGS}/large")).body(list, json(json!(shuffling))).send().await;
+    assert_eq!(answer.code, 413, "{}", answer.text);
     refused(&[
         ("PATCH", CONFIG, merge, b"null".to_vec(), 400),
         ("PATCH", CONFIG, merge, json(json!({"metadata": null})), 400),

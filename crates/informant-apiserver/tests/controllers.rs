@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use informant_apiserver::{ApiServer, ControllerOptions};
 use serde_json::{Value, json};
-use support::{delete, get, post};
+use support::{call, delete, get, post};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -57,6 +57,31 @@ fn a_server_that_outlives_its_runtime_has_controllers_on_the_next_one() {
         settle().await;
         get(&server, &format!("{CONFIG_MAPS}/child")).await.expect(404);
     });
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_in_a_circle_wait_for_each_other_at_rest() {
+    let server = server();
+    let mut uids = Vec::new();
+    for name in ["self", "one", "two"] {
+        let made = post(&server, CONFIG_MAPS, &json!({"metadata": {"name": name}})).await.expect(201).json();
+        uids.push(made["metadata"]["uid"].clone());
+    }
+    for (name, owner, uid) in [("self", "self", &uids[0]), ("one", "two", &uids[2]), ("two", "one", &uids[1])] {
+        let reference =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": uid, "blockOwnerDeletion": true});
+        let patch = json!({"metadata": {"ownerReferences": [reference]}}).to_string().into_bytes();
+        let path = format!("{CONFIG_MAPS}/{name}");
+        call(&server, "PATCH", &path).body("application/merge-patch+json", patch).send().await.expect(200);
+    }
+    for name in ["self", "one", "two"] {
+        let options = json!({"propagationPolicy": "Foreground"}).to_string().into_bytes();
+        let path = format!("{CONFIG_MAPS}/{name}");
+        call(&server, "DELETE", &path).body("application/json", options).send().await.expect(200);
+    }
+    // Comes back only if nobody is busy.
+    settle().await;
+    get(&server, &format!("{CONFIG_MAPS}/self")).await.expect(404);
 }
 
 #[tokio::test(start_paused = true)]

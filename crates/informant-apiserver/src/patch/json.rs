@@ -8,7 +8,7 @@ use crate::status::{Details, Reason, Status};
 
 /// More operations than that are refused before anything is done.
 const MOST_OPERATIONS: usize = 10_000;
-/// What all copies of a patch may add together, in bytes of JSON: each copy may double the document.
+/// What all copies and moves of a patch may carry together, in bytes of JSON: each may carry the whole document.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
 /// How deep a patched document may be. What reads and drops documents goes as deep as they are, and the stack has an end.
 const GREATEST_DEPTH: usize = 256;
@@ -35,8 +35,9 @@ pub(crate) fn apply(document: &Value, patch: &Value) -> Result<Value, Status> {
         let Some(operation) = as_real_servers_read_it(operation, &patched) else { continue };
         copied += check_bounds(index, &operation, &patched)?;
         if copied > MOST_COPIED {
-            let why =
-                format!("Request entity too large: the copies of a JSON patch may add {MOST_COPIED} bytes at most");
+            let why = format!(
+                "Request entity too large: the copies and moves of a JSON patch may carry {MOST_COPIED} bytes at most"
+            );
             return Err(Status::new(Reason::RequestEntityTooLarge, why));
         }
         // On an error the half-changed copy is dropped, so nothing needs to be undone.
@@ -52,7 +53,7 @@ fn check_bounds(index: usize, operation: &PatchOperation, document: &Value) -> R
     let (value, copied) = match operation {
         PatchOperation::Add(add) => (Some(&add.value), 0),
         PatchOperation::Replace(replace) => (Some(&replace.value), 0),
-        PatchOperation::Move(moved) => (at(&moved.from), 0),
+        PatchOperation::Move(moved) => (at(&moved.from), at(&moved.from).map_or(0, object::json_size)),
         PatchOperation::Copy(copy) => (at(&copy.from), at(&copy.from).map_or(0, object::json_size)),
         PatchOperation::Remove(_) | PatchOperation::Test(_) => (None, 0),
     };

@@ -79,13 +79,18 @@ impl DeleteOptions {
         let mut dry_run: Vec<String> = query.all("dryRun").map(str::to_owned).collect();
         if let Some(values) = field("dryRun") {
             let values = values.as_array().ok_or_else(|| malformed("dryRun", "a list of strings"))?;
-            dry_run.extend(values.iter().filter_map(Value::as_str).map(str::to_owned));
+            for value in values {
+                dry_run.push(value.as_str().ok_or_else(|| malformed("dryRun", "a list of strings"))?.to_owned());
+            }
         }
         causes.extend(check_dry_run(&dry_run));
         let orphan = match field("orphanDependents") {
-            Some(value) => value.as_bool(),
+            Some(value) => Some(value.as_bool().ok_or_else(|| malformed("orphanDependents", "true or false"))?),
             None => query.flag("orphanDependents")?,
         };
+        if field("propagationPolicy").is_some_and(|value| !value.is_string()) {
+            return Err(malformed("propagationPolicy", "a string"));
+        }
         let propagation = match (text("propagationPolicy").unwrap_or(""), orphan) {
             ("", None) => None,
             ("", Some(true)) => Some(Propagation::Orphan),
@@ -109,16 +114,21 @@ impl DeleteOptions {
         if !causes.is_empty() {
             return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", causes));
         }
+        // A guard that can't be read is no reason to delete without it.
+        let preconditions = field("preconditions")
+            .map(|value| value.as_object().ok_or_else(|| malformed("preconditions", "an object")));
+        let preconditions = preconditions.transpose()?;
         let precondition = |name: &str| {
-            let value = field("preconditions").and_then(|preconditions| preconditions.get(name));
-            value.and_then(Value::as_str).map(str::to_owned)
+            let value = preconditions.and_then(|map| map.get(name)).filter(|value| !value.is_null());
+            let text = |value: &Value| value.as_str().map(str::to_owned);
+            value.map(|value| text(value).ok_or_else(|| malformed("preconditions", "an object of strings"))).transpose()
         };
         Ok(Self {
             grace_period_seconds,
             propagation,
             accepted_code: orphan == Some(false),
-            uid: precondition("uid"),
-            resource_version: precondition("resourceVersion"),
+            uid: precondition("uid")?,
+            resource_version: precondition("resourceVersion")?,
             dry_run: dry_run.iter().any(|value| value == "All"),
         })
     }

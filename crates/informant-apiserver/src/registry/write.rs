@@ -114,6 +114,10 @@ pub(crate) fn check_kind(resource: &Resource, body: &mut Value) -> Result<(), St
     if !body.is_object() {
         return Err(Status::bad_request("the body of the request isn't an object"));
     }
+    let is_odd = |field: &&str| body.get(field).is_some_and(|value| !value.is_string() && !value.is_null());
+    if let Some(field) = ["apiVersion", "kind"].into_iter().find(is_odd) {
+        return Err(Status::bad_request(format!("{field} of the body must be a string")));
+    }
     let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let expected = resource.api_version();

@@ -78,7 +78,7 @@ impl Pruner {
         for (name, value) in fields.iter_mut() {
             let path = path.field(name);
             if is_meta(name) {
-                if schema.node().embedded_resource && name == "metadata" {
+                if name == "metadata" {
                     self.embedded_metadata(value, &path);
                 }
                 continue;

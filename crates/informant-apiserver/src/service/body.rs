@@ -14,6 +14,8 @@ use crate::protobuf;
 use crate::service::negotiate::media_type;
 use crate::status::{Reason, Status};
 
+/// What the aliases of a YAML body may stand for together, in parser events: a few lines may stand for millions.
+const MOST_REPLAYED: usize = 10_000;
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What is reported at most of duplicate fields.
@@ -37,15 +39,19 @@ where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
+    let too_large =
+        || Status::new(Reason::RequestEntityTooLarge, format!("Request entity too large: limit is {limit}"));
+    // A length that is declared is believed: nobody has to send what will be refused.
+    if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
+        return Err(too_large());
+    }
     let read = tokio::time::timeout(PATIENCE, Limited::new(body, limit).collect());
     let Ok(read) = read.await else {
         return Err(Status::new(Reason::Timeout, "the request's body didn't arrive within a minute"));
     };
     match read {
         Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(Status::new(Reason::RequestEntityTooLarge, format!("Request entity too large: limit is {limit}")))
-        }
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
         Err(error) => Err(Status::bad_request(format!("the request's body broke off: {error}"))),
     }
 }
@@ -100,6 +106,7 @@ pub(crate) fn decode_yaml(body: &[u8]) -> Result<Document, Status> {
     let options = serde_saphyr::options! {
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::PassThrough,
         with_snippet: false,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MOST_REPLAYED },
     };
     let reported: Reported = serde_saphyr::from_str_with_options(text, options)
         .map_err(|error| Status::bad_request(format!("the body of the request isn't valid YAML: {error}")))?;

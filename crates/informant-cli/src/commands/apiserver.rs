@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use informant::apiserver::{ApiServer, ListenOptions};
 
 use crate::args::ApiserverArgs;
-use crate::{clock, descriptions};
 use crate::output::{Error, line};
+use crate::{clock, descriptions};
 
 /// Serves until SIGINT or SIGTERM; prints one line when ready.
 pub async fn run(args: ApiserverArgs) -> Result<(), Error> {

@@ -15,8 +15,8 @@ use super::api::MyApp;
 use super::narrator::tell;
 use crate::args::DemoArgs;
 use crate::commands::apiserver::{KubeconfigFile, server, write_kubeconfig};
-use crate::output::{Error, chain};
 use crate::connect;
+use crate::output::{Error, chain};
 
 /// The demo's namespace on a real cluster.
 const NAMESPACE: &str = "informant-demo";
