@@ -1,4 +1,4 @@
-//! A test of an operator, without a cluster: `cargo test --example test_with_embedded_server`, or `cargo run` to see it.
+//! A test of an operator, without a cluster: `cargo test --example test_with_embedded_server`, or `cargo run --example …`.
 //!
 //! The server is in the process and time is paused: an hour of waiting takes no time, and each run is the same.
 

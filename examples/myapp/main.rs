@@ -1,4 +1,4 @@
-//! The MyApp operator on a cluster: `cargo run --example myapp`, with KUBECONFIG or in a pod.
+//! The MyApp operator on a cluster: `cargo run --example myapp`, with KUBECONFIG or in a pod; pages at 127.0.0.1:8080.
 //!
 //! The CRD has to be there or to come: `kubectl apply -f examples/myapp/crd.yaml`. `informant demo` runs the same operator.
 

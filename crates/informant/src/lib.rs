@@ -17,6 +17,11 @@
 //!
 #![cfg_attr(feature = "server", doc = include_str!("embedded_example.md"))]
 
+/// The README's code, so that it compiles and runs.
+#[cfg(all(doctest, feature = "server"))]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
 #[cfg(feature = "server")]
 mod embedded;
 pub mod prelude;

@@ -16,6 +16,8 @@ use crate::status::{Reason, Status};
 
 /// What the aliases of a YAML body may stand for together, in parser events: a few lines may stand for millions.
 const MOST_REPLAYED: usize = 10_000;
+/// A body up to so many times the limit is read to its end before it's refused.
+const MOST_DROPPED: u64 = 4;
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What is reported at most of duplicate fields.
@@ -41,8 +43,15 @@ where
 {
     let too_large =
         || Status::new(Reason::RequestEntityTooLarge, format!("Request entity too large: limit is {limit}"));
-    // A length that is declared is believed: nobody has to send what will be refused.
-    if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
+    let declared = body.size_hint().lower();
+    let limit_bytes = u64::try_from(limit).unwrap_or(u64::MAX);
+    if declared > limit_bytes {
+        // Who is still sending loses the answer with the connection, so a little too much is read and dropped first. Of
+        // much too much nothing is read.
+        if declared <= limit_bytes.saturating_mul(MOST_DROPPED) {
+            // However the body ends, the answer is the same.
+            drop(tokio::time::timeout(PATIENCE, discard(body)).await);
+        }
         return Err(too_large());
     }
     let read = tokio::time::timeout(PATIENCE, Limited::new(body, limit).collect());
@@ -54,6 +63,11 @@ where
         Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
         Err(error) => Err(Status::bad_request(format!("the request's body broke off: {error}"))),
     }
+}
+
+async fn discard<B: Body>(body: B) {
+    let mut body = std::pin::pin!(body);
+    while let Some(Ok(_)) = body.frame().await {}
 }
 
 /// Decodes an object by its content type; no content type means JSON.

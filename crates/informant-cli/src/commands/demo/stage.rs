@@ -212,3 +212,23 @@ async fn remove_namespace(client: &kube::Client) -> Result<(), Error> {
     tell(&format!("namespace {NAMESPACE} removed"));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_crd_file_of_the_example_is_the_crd_of_the_type() {
+        let file: serde_json::Value =
+            serde_saphyr::from_str(include_str!("../../../../../examples/myapp/crd.yaml")).unwrap();
+        let wanted = serde_json::to_value(MyApp::crd()).unwrap();
+        assert_eq!(file, wanted, "examples/myapp/crd.yaml should say: {wanted}");
+    }
+
+    #[test]
+    fn the_samples_are_what_the_crd_asks_for() {
+        let samples = serde_saphyr::from_multiple::<MyApp>(SAMPLES).unwrap();
+        assert_eq!(samples.len(), 3);
+        assert!(samples.iter().all(|sample| sample.spec.replicas >= 1 && (80..=65535).contains(&sample.spec.port)));
+    }
+}
