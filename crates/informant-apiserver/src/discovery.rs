@@ -200,7 +200,8 @@ fn versions_of<'a>(resources: &'a [Arc<Resource>], group: &str) -> Vec<&'a str> 
     versions
 }
 
-fn resources_of<'a>(resources: &'a [Arc<Resource>], group: &str, version: &str) -> Vec<&'a Resource> {
+/// The resources of a group version, in order of their plural names.
+pub(crate) fn resources_of<'a>(resources: &'a [Arc<Resource>], group: &str, version: &str) -> Vec<&'a Resource> {
     let mut served: Vec<&Resource> = resources
         .iter()
         .filter(|resource| resource.group == group && resource.version == version)

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 pub use self::descriptions::{Description, Descriptions};
 use crate::builtin;
-use crate::discovery::content_hash;
+use crate::discovery::{content_hash, resources_of};
 use crate::resource::Resource;
 
 /// The document at `/openapi/v3`: where each group version's document is, with a hash of its content.
@@ -44,7 +44,7 @@ pub(crate) fn document(
     version: &str,
     descriptions: &Descriptions,
 ) -> Option<Value> {
-    let served = of_group_version(resources, group, version);
+    let served = resources_of(resources, group, version);
     if served.is_empty() {
         return None;
     }
@@ -75,7 +75,7 @@ fn hash_within(common: &str, resources: &[Arc<Resource>], group: &str, version: 
         content.extend_from_slice(part.as_bytes());
         content.push(0);
     };
-    for resource in of_group_version(resources, group, version) {
+    for resource in resources_of(resources, group, version) {
         add(&resource.plural);
         add(&resource.kind);
         add(if resource.namespaced { "namespaced" } else { "cluster" });
@@ -91,16 +91,6 @@ fn hash_within(common: &str, resources: &[Arc<Resource>], group: &str, version: 
 /// `api/v1` or `apis/<group>/<version>`.
 fn path_of(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
-}
-
-fn of_group_version<'a>(resources: &'a [Arc<Resource>], group: &str, version: &str) -> Vec<&'a Resource> {
-    let mut served: Vec<&Resource> = resources
-        .iter()
-        .filter(|resource| resource.group == group && resource.version == version)
-        .map(Arc::as_ref)
-        .collect();
-    served.sort_by(|left, right| left.plural.cmp(&right.plural));
-    served
 }
 
 fn group_version_kind(group: &str, version: &str, kind: &str) -> Value {
