@@ -10,7 +10,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = informant::embedded();
     let stop = CancellationToken::new();
     let factory = InformerFactory::new(cluster.client());
-    let namespaces = factory.informer::<Namespace>();
+    let namespaces = factory.informer::<Namespace>().full();
     factory.start(&stop)?;
     factory.wait_for_cache_sync(&stop).await?;
 

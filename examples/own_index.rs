@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let stop = CancellationToken::new();
     let factory = InformerFactory::new(cluster.client());
-    let pods = factory.informer::<Pod>();
+    let pods = factory.informer::<Pod>().full();
     factory.start(&stop)?;
     factory.wait_for_cache_sync(&stop).await?;
 

@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = informant::embedded();
     let stop = CancellationToken::new();
     let factory = InformerFactory::new(cluster.client());
-    let maps = factory.informer_in::<ConfigMap>(Scope::namespaced("default"));
+    let maps = factory.informer::<ConfigMap>().scope(Scope::namespaced("default")).full();
 
     // Keys only: a worker reads the latest state from the lister, whatever happened since the event.
     let queue = WorkQueue::named("configmaps");

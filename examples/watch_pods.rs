@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // One informer for all who ask for Pods; nothing is sent before `start`.
     let factory = InformerFactory::new(cluster.client());
-    let pods = factory.informer::<Pod>();
+    let pods = factory.informer::<Pod>().full();
     let mut events = pods.subscribe();
     factory.start(&stop)?;
     factory.wait_for_cache_sync(&stop).await?;

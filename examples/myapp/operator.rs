@@ -26,9 +26,9 @@ struct Operator {
 
 /// The operator's controller over the informers of `factory`, in the namespaces of `scope`.
 pub fn controller(client: Client, factory: &InformerFactory, scope: &Scope) -> Controller {
-    let apps = factory.informer_in::<MyApp>(scope.clone());
-    let deployments = factory.informer_in::<Deployment>(scope.clone());
-    let services = factory.informer_in::<Service>(scope.clone());
+    let apps = factory.informer::<MyApp>().scope(scope.clone()).full();
+    let deployments = factory.informer::<Deployment>().scope(scope.clone()).full();
+    let services = factory.informer::<Service>().scope(scope.clone()).full();
     let operator = Operator { client, apps: apps.lister(), deployments: deployments.lister() };
     Controller::of_informer("myapp", &apps)
         .owns_informer(&deployments)

@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     config.default_retry = false;
     let cancel = CancellationToken::new();
     let factory = InformerFactory::new(kube::Client::try_from(config)?);
-    let pods = factory.informer::<Pod>();
+    let pods = factory.informer::<Pod>().full();
     let _handler = pods.on_change(|event| println!("{} {:?}", event.kind(), event.cached()));
     factory.start(&cancel)?;
     factory.wait_for_cache_sync(&cancel).await?;

@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let started = Instant::now();
         let cancel = CancellationToken::new();
         let factory = InformerFactory::builder(client.clone()).watch_list(watch_list).build();
-        let informer = factory.informer::<ConfigMap>();
+        let informer = factory.informer::<ConfigMap>().full();
         let by_name = informer.index("name", |object: &ConfigMap| object.metadata.name.clone());
         factory.start(&cancel)?;
         factory.wait_for_cache_sync(&cancel).await?;

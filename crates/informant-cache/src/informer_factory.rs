@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::api::{ApiResource, DynamicObject};
-use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::error::{NotSynced, StartError, SyncError};
+use crate::informer_builder::{InformerBuilder, InformerOptions};
 use crate::lock::lock;
 use crate::object::Metadata;
-use crate::representation::{Dynamic, Full, Representation};
+use crate::representation::Representation;
 use crate::request::Scope;
 use crate::shared_informer::{AnyInformer, Shared, SharedInformer, wait_synced};
 use crate::status::InformerStatus;
@@ -90,6 +90,8 @@ struct Identity {
     form: TypeId,
     resource: ApiResource,
     scope: Scope,
+    /// As its users name it, `None` for the plain one.
+    name: Option<String>,
 }
 
 // === impl InformerFactory ===
@@ -115,47 +117,41 @@ impl InformerFactory {
         InformerFactoryBuilder { client, seed: None, start_time: None, settings }
     }
 
-    /// The informer of a typed resource in all namespaces.
-    #[must_use]
-    pub fn informer<K>(&self) -> SharedInformer<K>
-    where
-        K: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
-    {
-        self.informer_in(Scope::all())
-    }
-
-    /// The informer of a part of a typed resource.
-    #[must_use]
-    pub fn informer_in<K>(&self, scope: Scope) -> SharedInformer<K>
-    where
-        K: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
-    {
-        self.informer_with(ApiResource::erase::<K>(&()), scope, Full::<K>::new())
-    }
-
-    /// The informer of any resource in all namespaces, without a compile-time type.
-    #[must_use]
-    pub fn dynamic(&self, resource: ApiResource) -> SharedInformer<DynamicObject> {
-        self.dynamic_in(resource, Scope::all())
-    }
-
-    /// The informer of a part of any resource, without a compile-time type.
-    #[must_use]
-    pub fn dynamic_in(&self, resource: ApiResource, scope: Scope) -> SharedInformer<DynamicObject> {
-        let representation = Dynamic::new(&resource);
-        self.informer_with(resource, scope, representation)
-    }
-
-    /// The informer of a part of a resource that keeps its objects in a form of your own.
+    /// Sets up the informer of a typed resource; unless told otherwise it covers all of it.
     ///
-    /// It's the same informer for the same `K`, `R`, resource and scope.
-    #[must_use]
-    pub fn informer_with<K, R>(&self, resource: ApiResource, scope: Scope, representation: R) -> SharedInformer<K>
+    /// ```no_run
+    /// # use informant_cache::{InformerFactory, Scope};
+    /// # fn make(factory: InformerFactory) {
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// let pods = factory.informer::<Pod>().scope(Scope::namespaced("web")).full();
+    /// # }
+    /// ```
+    pub fn informer<K>(&self) -> InformerBuilder<K>
+    where
+        K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
+    {
+        self.informer_for(ApiResource::erase::<K>(&()))
+    }
+
+    /// Sets up the informer of any resource, without a compile-time type.
+    pub fn dynamic(&self, resource: ApiResource) -> InformerBuilder<DynamicObject> {
+        self.informer_for(resource)
+    }
+
+    /// Sets up the informer of any resource whose objects are kept as `K`: a trimmed struct of your own, say.
+    pub fn informer_for<K: Send + Sync + 'static>(&self, resource: ApiResource) -> InformerBuilder<K> {
+        InformerBuilder::new(self.clone(), resource)
+    }
+
+    /// The informer that was set up, or the one that was made alike before.
+    pub(crate) fn get_or_create<K, R>(&self, options: InformerOptions<K>, representation: R) -> SharedInformer<K>
     where
         K: Metadata + Send + Sync + 'static,
         R: Representation<K>,
     {
-        let identity = Identity { form: TypeId::of::<(K, R)>(), resource, scope };
+        let InformerOptions { resource, scope, name, .. } = options;
+        let identity = Identity { form: TypeId::of::<(K, R)>(), resource, scope, name };
         let mut registry = lock(&self.inner.registry);
         let known = registry.informers.iter().find(|(known, _)| *known == identity).map(|(_, informer)| informer);
         let known = known.and_then(|known| Arc::clone(known).into_any().downcast::<Shared<K>>().ok());

@@ -12,7 +12,7 @@
 //! # async fn run(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
 //! let cancel = CancellationToken::new();
 //! let factory = InformerFactory::new(client);
-//! let pods = factory.informer::<Pod>();
+//! let pods = factory.informer::<Pod>().full();
 //! let by_node = pods.index("node", |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()));
 //! let _handler = pods.on_change(|event| println!("{} {}", event.kind(), event.key()));
 //!
@@ -31,8 +31,8 @@
 //! the server misbehaves shows in its [`InformerStatus`].
 //!
 //! The files, in the order an event travels: `request`, `frame`, `reflector` (and its state machine), `representation`,
-//! `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read, `shared_informer` and
-//! `informer_factory` hold it together, `status` tells.
+//! `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read, `shared_informer`,
+//! `informer_builder` and `informer_factory` hold it together, `status` tells.
 
 mod backoff;
 mod clock;
@@ -44,6 +44,7 @@ mod frame;
 mod handler;
 mod head;
 mod indexer;
+mod informer_builder;
 mod informer_factory;
 mod key;
 mod lister;
@@ -63,11 +64,12 @@ pub use crate::error::{DecodeError, NotSynced, RequestError, RequestErrorKind, S
 pub use crate::event::{Event, EventKind, FinalState};
 pub use crate::handler::{HandlerHandle, HandlerOptions, Overflow, Subscription};
 pub use crate::indexer::Index;
+pub use crate::informer_builder::InformerBuilder;
 pub use crate::informer_factory::{InformerFactory, InformerFactoryBuilder};
 pub use crate::key::{ObjectKey, ParseKeyError};
 pub use crate::lister::{Lister, NamespaceLister};
 pub use crate::object::{Cached, Metadata, Owner};
-pub use crate::representation::{Dynamic, Full, Held, LazyObject, Representation};
+pub use crate::representation::{Full, Held, LazyObject, Representation};
 pub use crate::request::Scope;
 pub use crate::selector::{ParseSelectorError, Selector};
 pub use crate::shared_informer::SharedInformer;

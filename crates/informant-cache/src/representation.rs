@@ -3,6 +3,7 @@
 //! Everything behind the decoder (store, indexes, listers, handlers) sees [`Cached`](crate::Cached) objects only and
 //! never learns which representation is used; this is the one place that does.
 
+use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -47,15 +48,11 @@ pub trait LazyObject<K>: Send + Sync {
     fn matches(&self, selector: &Selector) -> bool;
 }
 
-/// Keeps the whole typed object.
+/// Keeps the whole object. Of one without a compile-time type it fills in `apiVersion` and `kind`, which servers leave
+/// out of the items of a list.
 pub struct Full<K> {
-    kind: PhantomData<fn() -> K>,
-}
-
-/// Keeps the whole object without a compile-time type, and fills in `apiVersion` and `kind`, which servers leave out
-/// of the items of a list.
-pub struct Dynamic {
     types: TypeMeta,
+    kind: PhantomData<fn() -> K>,
 }
 
 // === impl Held ===
@@ -81,16 +78,11 @@ impl<K: Metadata> Held<K> {
 // === impl Full ===
 
 impl<K> Full<K> {
-    /// The representation that keeps `K` as it is.
+    /// The representation that keeps this resource's objects as they are.
     #[must_use]
-    pub fn new() -> Self {
-        Self { kind: PhantomData }
-    }
-}
-
-impl<K> Default for Full<K> {
-    fn default() -> Self {
-        Self::new()
+    pub fn new(resource: &ApiResource) -> Self {
+        let types = TypeMeta { api_version: resource.api_version.clone(), kind: resource.kind.clone() };
+        Self { types, kind: PhantomData }
     }
 }
 
@@ -99,7 +91,11 @@ where
     K: kube::Resource + DeserializeOwned + Send + Sync + 'static,
 {
     fn hold(&self, document: &[u8]) -> Result<Held<K>, DecodeError> {
-        serde_json::from_slice(document).map(|object| Held::Full(Arc::new(object))).map_err(DecodeError::from_json)
+        let mut object: K = serde_json::from_slice(document).map_err(DecodeError::from_json)?;
+        if let Some(dynamic) = (&mut object as &mut dyn Any).downcast_mut::<DynamicObject>() {
+            dynamic.types.get_or_insert_with(|| self.types.clone());
+        }
+        Ok(Held::Full(Arc::new(object)))
     }
 
     fn accept(&self) -> &'static str {
@@ -108,24 +104,5 @@ where
         } else {
             "application/json"
         }
-    }
-}
-
-// === impl Dynamic ===
-
-impl Dynamic {
-    /// The representation of this resource's objects.
-    #[must_use]
-    pub fn new(resource: &ApiResource) -> Self {
-        let types = TypeMeta { api_version: resource.api_version.clone(), kind: resource.kind.clone() };
-        Self { types }
-    }
-}
-
-impl Representation<DynamicObject> for Dynamic {
-    fn hold(&self, document: &[u8]) -> Result<Held<DynamicObject>, DecodeError> {
-        let mut object: DynamicObject = serde_json::from_slice(document).map_err(DecodeError::from_json)?;
-        object.types.get_or_insert_with(|| self.types.clone());
-        Ok(Held::Full(Arc::new(object)))
     }
 }

@@ -76,7 +76,12 @@ impl Controller {
         K::Scope: 'static,
     {
         let resource = qualified(&K::plural(&()), &K::group(&()));
-        ControllerBuilder::new(name.into(), resource, OwnerKind::of::<K>(), Box::new(InformerFactory::informer::<K>))
+        ControllerBuilder::new(
+            name.into(),
+            resource,
+            OwnerKind::of::<K>(),
+            Box::new(|factory: &InformerFactory| factory.informer::<K>().full()),
+        )
     }
 
     /// Begins a controller of the objects of an informer: of a namespace, selected by labels, or without a compile-time type. With

@@ -113,7 +113,7 @@ impl Manager {
     where
         K: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.factory.informer()
+        self.factory.informer().full()
     }
 
     /// Name and version of the program, for `/katalog`.

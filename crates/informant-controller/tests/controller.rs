@@ -360,7 +360,7 @@ async fn predicates_by_kind_of_event() {
     let client = client();
     only_default(&client).await;
     let factory = InformerFactory::new(client.clone());
-    let mut events = factory.informer::<ConfigMap>().subscribe();
+    let mut events = factory.informer::<ConfigMap>().full().subscribe();
     factory.start(&CancellationToken::new()).unwrap();
     assert!(events.wait_initial().await.unwrap().is_empty());
     let mut next = async || tokio::time::timeout(ms(1000), events.next()).await.unwrap().unwrap();
@@ -649,7 +649,7 @@ async fn a_controller_runs_without_a_manager_and_takes_its_handlers_with_it() {
     only_default(&client).await;
     create(&config(&client), named("one")).await;
     let factory = InformerFactory::new(client.clone());
-    let informer = factory.informer::<ConfigMap>();
+    let informer = factory.informer::<ConfigMap>().full();
     let log = Log::default();
     let controller = Controller::of::<ConfigMap>("configs").reconcile((Arc::clone(&log), informer.lister()), note);
     let trigger = controller.trigger();
@@ -697,7 +697,7 @@ async fn an_informer_that_ends_beneath_a_controller_stops_the_manager_with_its_n
     let client = client();
     create(&config(&client), named("one")).await;
     let foreign = InformerFactory::new(client.clone());
-    let watched = foreign.informer::<Secret>();
+    let watched = foreign.informer::<Secret>().full();
     foreign.start(&CancellationToken::new()).unwrap();
     let log = Log::default();
     let manager = noting(&client, &log, |controller| controller.watches_informer(&watched, |_| Vec::new()));
@@ -883,7 +883,7 @@ async fn the_pages_tell_of_controllers_queues_and_informers() {
         }
     };
     let controller = Controller::of::<ConfigMap>("configs").owns::<Secret>().workers(2).reconcile((), reconcile);
-    let dynamic = manager.factory().dynamic(ApiResource::erase::<ConfigMap>(&()));
+    let dynamic = manager.factory().dynamic(ApiResource::erase::<ConfigMap>(&())).full();
     let manager = manager.controller(controller);
     let missing =
         Controller::of::<MyApp>("myapp").reconcile((), |(), _| async { Ok::<_, ReconcileError>(Action::done()) });

@@ -155,7 +155,7 @@ async fn run(seed: u64) -> (u64, u64) {
         .watch_list(rng.bool())
         .page_size(rng.u32(..8))
         .build();
-    let informer = factory.informer::<ConfigMap>();
+    let informer = factory.informer::<ConfigMap>().full();
     let by_value =
         informer.index("value", |object: &ConfigMap| object.data.as_ref().and_then(|data| data.get("value").cloned()));
     let mut handlers = vec![handler(&informer, 1_000)];

@@ -46,7 +46,7 @@ async fn an_informer_starts_when_its_kind_appears_empties_when_it_goes_and_start
     let definitions = Api::<CustomResourceDefinition>::all(client(&server));
     let api = Api::<DynamicObject>::namespaced_with(client(&server), "default", &widgets());
     let factory = builder(&server).build();
-    let informer = factory.dynamic(widgets());
+    let informer = factory.dynamic(widgets()).full();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let state = informer.wait_state(|state| matches!(state, InformerState::Missing { .. })).await;

@@ -87,7 +87,7 @@ async fn an_informer_follows_a_server_over_tls_and_survives_its_connections_bein
     let proxy = Proxy::before(authority).await;
     config.cluster_url = format!("https://127.0.0.1:{}/", proxy.port).parse().unwrap();
     let factory = InformerFactory::builder(kube::Client::try_from(config).unwrap()).seed(1).build();
-    let informer = factory.informer::<ConfigMap>();
+    let informer = factory.informer::<ConfigMap>().full();
     factory.start(&cancel).unwrap();
     factory.wait_for_cache_sync(&cancel).await.unwrap();
     for number in 0..40 {

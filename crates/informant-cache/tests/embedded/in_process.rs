@@ -29,7 +29,7 @@ async fn an_informer_follows_creation_change_and_deletion_by_stream_and_by_list(
         let api = Api::<ConfigMap>::namespaced(client(&server), "default");
         api.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
         let factory = builder(&server).watch_list(watch_list).build();
-        let informer = factory.informer::<ConfigMap>();
+        let informer = factory.informer::<ConfigMap>().full();
         let mut events = informer.subscribe();
         factory.start(&cancel).unwrap();
         factory.wait_for_cache_sync(&cancel).await.unwrap();
@@ -53,7 +53,7 @@ async fn an_informer_follows_creation_change_and_deletion_by_stream_and_by_list(
 async fn a_kind_without_objects_is_synced_at_once() {
     let (server, cancel) = (server(), CancellationToken::new());
     let factory = builder(&server).build();
-    let informer = factory.informer_in::<ConfigMap>(Scope::all().with_labels("no=such"));
+    let informer = factory.informer::<ConfigMap>().scope(Scope::all().with_labels("no=such")).full();
     factory.start(&cancel).unwrap();
     factory.wait_for_cache_sync(&cancel).await.unwrap();
     assert!(informer.lister().is_empty());
@@ -68,7 +68,7 @@ async fn a_list_larger_than_a_page_is_held_whole_whether_or_not_the_server_heeds
         api.create(&PostParams::default(), &config_map(&format!("c{number}"), "1")).await.unwrap();
     }
     let factory = builder(&server).watch_list(false).page_size(5).build();
-    let informer = factory.informer_in::<ConfigMap>(Scope::namespaced("default"));
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaced("default")).full();
     factory.start(&cancel).unwrap();
     factory.wait_for_cache_sync(&cancel).await.unwrap();
     let listed = api.list(&kube::api::ListParams::default()).await.unwrap().items.len();
@@ -82,7 +82,7 @@ async fn a_scope_with_a_selector_follows_what_comes_into_it_and_leaves_it() {
     let (server, cancel) = (server(), CancellationToken::new());
     let api = Api::<ConfigMap>::namespaced(client(&server), "default");
     let factory = builder(&server).build();
-    let informer = factory.informer_in::<ConfigMap>(Scope::namespaced("default").with_labels("app=web"));
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaced("default").with_labels("app=web")).full();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     events.wait_initial().await.unwrap();
@@ -108,7 +108,7 @@ async fn a_compaction_while_the_watch_is_closed_ends_in_a_new_list_that_misses_n
     }
     let gate = Arc::new(AtomicBool::new(true));
     let factory = gated(&server, &gate);
-    let informer = factory.informer::<ConfigMap>();
+    let informer = factory.informer::<ConfigMap>().full();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     events.wait_initial().await.unwrap();
@@ -151,7 +151,7 @@ async fn handlers_added_under_load_end_with_what_the_server_has() {
     let (server, cancel) = (server(), CancellationToken::new());
     let api = Api::<ConfigMap>::namespaced(client(&server), "default");
     let factory = builder(&server).build();
-    let informer = factory.informer::<ConfigMap>();
+    let informer = factory.informer::<ConfigMap>().full();
     factory.start(&cancel).unwrap();
     factory.wait_for_cache_sync(&cancel).await.unwrap();
     let mut handlers = Vec::new();

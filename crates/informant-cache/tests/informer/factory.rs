@@ -14,8 +14,8 @@ use crate::scripted::{Server, object};
 async fn there_is_one_informer_per_type_and_scope_and_it_is_started_once() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let first = factory.informer::<ConfigMap>();
-    let second = factory.clone().informer_in::<ConfigMap>(Scope::all());
+    let first = factory.informer::<ConfigMap>().full();
+    let second = factory.clone().informer::<ConfigMap>().scope(Scope::all()).full();
     factory.start(&cancel).unwrap();
     factory.start(&cancel).unwrap();
     let _watch = server.sync("10", &[object("a", 1)]).await;
@@ -24,10 +24,10 @@ async fn there_is_one_informer_per_type_and_scope_and_it_is_started_once() {
 
     let resource = ApiResource::erase::<ConfigMap>(&());
     let others = [
-        factory.informer_in::<ConfigMap>(Scope::namespaced("web")).name().to_owned(),
-        factory.informer_in::<ConfigMap>(Scope::all().with_labels("app=web")).name().to_owned(),
-        factory.dynamic(resource).name().to_owned(),
-        factory.informer::<Secret>().name().to_owned(),
+        factory.informer::<ConfigMap>().scope(Scope::namespaced("web")).full().name().to_owned(),
+        factory.informer::<ConfigMap>().scope(Scope::all().with_labels("app=web")).full().name().to_owned(),
+        factory.dynamic(resource).full().name().to_owned(),
+        factory.informer::<Secret>().full().name().to_owned(),
     ];
     assert_eq!(factory.statuses().len(), 5);
     assert_eq!(others[0], "configmaps/v1 in namespace \"web\"");
@@ -46,8 +46,8 @@ async fn there_is_one_informer_per_type_and_scope_and_it_is_started_once() {
 async fn waiting_names_what_is_not_synced_and_why() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let _secrets = factory.informer::<Secret>();
-    let informer = factory.informer::<ConfigMap>();
+    let _secrets = factory.informer::<Secret>().full();
+    let informer = factory.informer::<ConfigMap>().full();
     // client-go would ignore what isn't started; then a cache that nobody fills passes for synced.
     let error = factory.wait_for_cache_sync(&cancel).await.unwrap_err();
     assert_eq!(error.to_string(), "not synced: configmaps/v1 (not started); secrets/v1 (not started)");
@@ -76,7 +76,7 @@ async fn shutdown_ends_every_task_in_every_state_and_may_be_waited_for_by_many()
     for answered in 0..3 {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>();
+        let informer = factory.informer::<ConfigMap>().full();
         let _handler = informer.on_change(|_| {});
         factory.start(&cancel).unwrap();
         let mut open = Vec::new();
@@ -100,7 +100,7 @@ async fn shutdown_ends_every_task_in_every_state_and_may_be_waited_for_by_many()
 async fn cancelling_the_token_of_the_start_stops_the_informers_too() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>();
+    let informer = factory.informer::<ConfigMap>().full();
     factory.start(&cancel).unwrap();
     let _watch = server.sync("10", &[]).await;
     informer.wait_synced().await.unwrap();
@@ -117,7 +117,7 @@ fn making_informers_needs_no_runtime_and_starting_them_does() {
     let server = Server::new();
     drop(guard);
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>();
+    let informer = factory.informer::<ConfigMap>().full();
     let _index = informer.index("name", |object: &ConfigMap| object.metadata.name.clone());
     informer.on_change(|_| {}).detach();
     assert_eq!(informer.state(), InformerState::NotStarted);
@@ -128,7 +128,7 @@ fn making_informers_needs_no_runtime_and_starting_them_does() {
 async fn metadata_only_objects_are_asked_for_as_such() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<PartialObjectMeta<ConfigMap>>();
+    let informer = factory.informer::<PartialObjectMeta<ConfigMap>>().full();
     factory.start(&cancel).unwrap();
     let request = server.request().await;
     assert!(request.accept.contains("as=PartialObjectMetadata"), "{}", request.accept);
@@ -149,7 +149,7 @@ async fn a_status_is_readable_as_json() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let start = "2026-01-02T03:04:05Z".parse().unwrap();
     let factory = server.builder().watch_list(false).start_time(start).build();
-    let informer = factory.informer::<ConfigMap>();
+    let informer = factory.informer::<ConfigMap>().full();
     let _handler = informer.on_change_with(informant_cache::HandlerOptions::named("print"), |_| {});
     factory.start(&cancel).unwrap();
     server.request().await.fail(404, "NotFound");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use informant_cache::{DecodeError, Event, Held, LazyObject, Metadata, Owner, Representation, Scope, Selector};
+use informant_cache::{DecodeError, Event, Held, LazyObject, Metadata, Owner, Representation, Selector};
 use kube::api::{ApiResource, GroupVersionKind};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -90,8 +90,8 @@ async fn objects_kept_as_bytes_are_decoded_only_when_read() {
     let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "ConfigMap"), "configmaps");
     let reads = Arc::new(AtomicUsize::new(0));
     let representation = Bytes { reads: Arc::clone(&reads) };
-    let informer = factory.informer_with::<Slim, _>(resource.clone(), Scope::all(), representation);
-    let again = factory.informer_with::<Slim, _>(resource, Scope::all(), Bytes { reads: Arc::default() });
+    let informer = factory.informer_for::<Slim>(resource.clone()).held_as(representation);
+    let again = factory.informer_for::<Slim>(resource).held_as(Bytes { reads: Arc::default() });
     assert_eq!(factory.statuses().len(), 1, "the same object type, form, resource and scope is the same informer");
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();

@@ -54,12 +54,12 @@ async fn play(args: &DemoArgs, stage: &Stage, stop: impl Future<Output = ()>) ->
     let started = Instant::now();
     let (cluster, scope) = (stage.cluster(), stage.scope());
     let factory = InformerFactory::new(cluster.client());
-    let apps = factory.informer_in::<MyApp>(scope.clone());
+    let apps = factory.informer::<MyApp>().scope(scope.clone()).full();
     let mut narrator = Narrator::default();
     narrator.listen("myapp", &apps);
-    narrator.listen("deployment", &factory.informer_in::<Deployment>(scope.clone()));
-    narrator.listen("service", &factory.informer_in::<Service>(scope.clone()));
-    narrator.listen("pod", &factory.informer_in::<Pod>(scope.clone()));
+    narrator.listen("deployment", &factory.informer::<Deployment>().scope(scope.clone()).full());
+    narrator.listen("service", &factory.informer::<Service>().scope(scope.clone()).full());
+    narrator.listen("pod", &factory.informer::<Pod>().scope(scope.clone()).full());
 
     let mut manager = Manager::with_factory(factory.clone())
         .application("informant demo", env!("CARGO_PKG_VERSION"))

@@ -33,7 +33,7 @@ pub async fn run(args: WatchArgs) -> Result<(), Error> {
         resolved = find(&args, &cluster) => resolved?,
     };
     let factory = InformerFactory::new(cluster.client());
-    let informer = factory.dynamic_in(resolved.resource.clone(), scope(&args, &cluster, &resolved)?);
+    let informer = factory.dynamic(resolved.resource.clone()).scope(scope(&args, &cluster, &resolved)?).full();
     let ended = if args.once {
         tokio::select! {
             biased;

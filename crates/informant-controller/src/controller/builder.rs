@@ -74,7 +74,11 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
     where
         C: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.owns_source(Box::new(InformerFactory::informer::<C>), Vec::new(), Owners::Controller)
+        self.owns_source(
+            Box::new(|factory: &InformerFactory| factory.informer::<C>().full()),
+            Vec::new(),
+            Owners::Controller,
+        )
     }
 
     /// As [`owns`](Self::owns), for events that pass the predicate.
@@ -82,7 +86,11 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
     where
         C: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.owns_source(Box::new(InformerFactory::informer::<C>), vec![predicate], Owners::Controller)
+        self.owns_source(
+            Box::new(|factory: &InformerFactory| factory.informer::<C>().full()),
+            vec![predicate],
+            Owners::Controller,
+        )
     }
 
     /// As [`owns`](Self::owns), for every owner of the primary's kind, controller or not.
@@ -90,7 +98,11 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
     where
         C: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.owns_source(Box::new(InformerFactory::informer::<C>), Vec::new(), Owners::Every)
+        self.owns_source(
+            Box::new(|factory: &InformerFactory| factory.informer::<C>().full()),
+            Vec::new(),
+            Owners::Every,
+        )
     }
 
     /// As [`owns`](Self::owns), for the objects of an informer.
@@ -108,7 +120,7 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
     where
         W: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.watches_source(Box::new(InformerFactory::informer::<W>), Vec::new(), map)
+        self.watches_source(Box::new(|factory: &InformerFactory| factory.informer::<W>().full()), Vec::new(), map)
     }
 
     /// As [`watches`](Self::watches), for events that pass the predicate.
@@ -120,7 +132,7 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
     where
         W: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.watches_source(Box::new(InformerFactory::informer::<W>), vec![predicate], map)
+        self.watches_source(Box::new(|factory: &InformerFactory| factory.informer::<W>().full()), vec![predicate], map)
     }
 
     /// As [`watches`](Self::watches), for the objects of an informer.

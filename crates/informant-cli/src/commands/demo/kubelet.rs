@@ -27,8 +27,8 @@ struct Played {
 
 /// The two controllers, over the informers of `factory`.
 pub fn controllers(client: Client, factory: &InformerFactory, scope: &Scope) -> [Controller; 2] {
-    let deployments = factory.informer_in::<Deployment>(scope.clone());
-    let pods = factory.informer_in::<Pod>(scope.clone());
+    let deployments = factory.informer::<Deployment>().scope(scope.clone()).full();
+    let pods = factory.informer::<Pod>().scope(scope.clone()).full();
     let played = Arc::new(Played {
         client,
         deployments: deployments.lister(),

@@ -1,0 +1,84 @@
+//! What one informer is to be: its resource and scope, and the form in which it keeps its objects.
+//!
+//! Setting up does nothing; the last call, which names the form, makes the informer or finds the one made alike before.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use kube::api::ApiResource;
+use serde::de::DeserializeOwned;
+
+use crate::informer_factory::InformerFactory;
+use crate::object::Metadata;
+use crate::representation::{Full, Representation};
+use crate::request::Scope;
+use crate::shared_informer::SharedInformer;
+
+/// Sets up an informer, made by [`InformerFactory::informer`] or [`InformerFactory::dynamic`].
+#[must_use = "it does nothing until the form of its objects is named, with `full()` for example"]
+pub struct InformerBuilder<K> {
+    factory: InformerFactory,
+    options: InformerOptions<K>,
+}
+
+/// What an informer is to be, but for the form of its objects.
+pub(crate) struct InformerOptions<K> {
+    pub(crate) resource: ApiResource,
+    pub(crate) scope: Scope,
+    pub(crate) name: Option<String>,
+    object: PhantomData<fn() -> K>,
+}
+
+impl<K: Send + Sync + 'static> InformerBuilder<K> {
+    pub(crate) fn new(factory: InformerFactory, resource: ApiResource) -> Self {
+        let options = InformerOptions { resource, scope: Scope::all(), name: None, object: PhantomData };
+        Self { factory, options }
+    }
+
+    /// Covers this part of the resource only. Default: all of it.
+    pub fn scope(mut self, scope: Scope) -> Self {
+        self.options.scope = scope;
+        self
+    }
+
+    /// Gives the informer a name, so that it's shared by those only who name it alike.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.options.name = Some(name.into());
+        self
+    }
+
+    /// The informer, its objects kept in a form of your own.
+    ///
+    /// It's the same informer for the same `K`, `R`, resource, scope and name.
+    #[must_use]
+    pub fn held_as<R>(self, representation: R) -> SharedInformer<K>
+    where
+        K: Metadata,
+        R: Representation<K>,
+    {
+        self.factory.get_or_create(self.options, representation)
+    }
+}
+
+impl<K> InformerBuilder<K>
+where
+    K: kube::Resource + DeserializeOwned + Send + Sync + 'static,
+{
+    /// The informer, its objects kept whole.
+    #[must_use]
+    pub fn full(self) -> SharedInformer<K> {
+        let representation = Full::<K>::new(&self.options.resource);
+        self.held_as(representation)
+    }
+}
+
+impl<K> fmt::Debug for InformerBuilder<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let InformerOptions { resource, scope, name, .. } = &self.options;
+        f.debug_struct("InformerBuilder")
+            .field("resource", &resource.plural)
+            .field("scope", scope)
+            .field("name", name)
+            .finish_non_exhaustive()
+    }
+}
