@@ -41,6 +41,7 @@ mod task_set;
 mod watch;
 
 pub use crate::controllers::ControllerOptions;
+pub use crate::list::WatchListSupport;
 pub use crate::listen::{ListenError, ListenOptions, Listening};
 pub use crate::openapi::{Description, Descriptions};
 pub use crate::server::{ApiServer, ApiServerBuilder};

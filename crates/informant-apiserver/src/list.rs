@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use self::continue_token::ContinueToken;
 use self::options::At;
+pub use self::options::WatchListSupport;
 pub(crate) use self::options::{ListOptions, WatchStart};
 use crate::resource::StorageId;
 use crate::status::Status;

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use crate::controllers::{ControllerOptions, ControllerTask};
+use crate::list::WatchListSupport;
 use crate::listen::{ListenError, ListenOptions, Listening};
 use crate::openapi::Descriptions;
 use crate::registry::Registry;
@@ -50,6 +51,8 @@ pub struct ApiServerBuilder {
     tokens: Tokens,
     descriptions: Descriptions,
     controllers: ControllerOptions,
+    watch_list: WatchListSupport,
+    minor: u32,
 }
 
 // === impl ApiServer ===
@@ -103,6 +106,8 @@ impl Default for ApiServerBuilder {
             tokens: Tokens::default(),
             descriptions: Descriptions::default(),
             controllers: ControllerOptions::default(),
+            watch_list: WatchListSupport::Full,
+            minor: 37,
         }
     }
 }
@@ -181,6 +186,21 @@ impl ApiServerBuilder {
         self
     }
 
+    /// Answers as Kubernetes 1.`minor` does where clients can tell: `/version`, and whether the present state can be had as a
+    /// stream (`sendInitialEvents`), which 1.33 refuses. From 33 to 37; others count as the nearest. Default 37. The kinds
+    /// that are served are those of 1.37 in any case.
+    pub fn kubernetes_minor(mut self, minor: u32) -> Self {
+        self.minor = minor.clamp(33, 37);
+        self.watch_list = if self.minor < 34 { WatchListSupport::Refused } else { WatchListSupport::Full };
+        self
+    }
+
+    /// How watches are answered that ask for the present state as a stream. Default: in full.
+    pub fn watch_list(mut self, support: WatchListSupport) -> Self {
+        self.watch_list = support;
+        self
+    }
+
     /// The server, ready to be asked. It does no I/O and starts no task.
     pub fn build(self) -> ApiServer {
         let clock = self.start.map_or_else(Clock::system, Clock::starting_at);
@@ -195,6 +215,8 @@ impl ApiServerBuilder {
                 max_body_bytes: self.max_body_bytes,
                 watch_permits: Arc::new(Semaphore::new(self.max_watches.min(Semaphore::MAX_PERMITS))),
                 seed,
+                watch_list: self.watch_list,
+                minor: self.minor,
                 requests: AtomicU64::new(0),
             }),
         }

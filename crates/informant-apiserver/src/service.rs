@@ -36,6 +36,7 @@ use self::resources::ResourceRequest;
 use self::route::Route;
 use self::user::{Tokens, User};
 use crate::controllers::ControllerTask;
+use crate::list::WatchListSupport;
 use crate::openapi::Descriptions;
 use crate::registry::{Registry, names};
 use crate::status::Status;
@@ -53,6 +54,9 @@ pub(crate) struct Shared {
     pub(crate) watch_permits: Arc<Semaphore>,
     /// What the ids of requests are drawn from, with their number.
     pub(crate) seed: u64,
+    pub(crate) watch_list: WatchListSupport,
+    /// The minor version of Kubernetes that it says it is.
+    pub(crate) minor: u32,
     /// How many requests there were.
     pub(crate) requests: AtomicU64,
 }

@@ -21,6 +21,21 @@ pub(crate) struct ListOptions {
     pub(crate) allow_watch_bookmarks: bool,
     /// `timeoutSeconds`.
     pub(crate) timeout_seconds: u64,
+    /// What of streamed initial state the server does.
+    pub(crate) watch_list: WatchListSupport,
+}
+
+/// How a server answers watches that ask for the present state as a stream (KEP-3157), for tests of clients that must do
+/// without: servers and proxies differ in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WatchListSupport {
+    /// It sends the state, and marks its end with a bookmark: Kubernetes 1.34 and later.
+    #[default]
+    Full,
+    /// It sends the state and never marks its end.
+    WithoutEndMark,
+    /// It refuses `sendInitialEvents` with 422, as Kubernetes 1.33 does.
+    Refused,
 }
 
 /// What a list reads.
@@ -107,6 +122,7 @@ impl ListOptions {
     pub(crate) fn plan_watch(&self) -> Result<WatchPlan, Status> {
         self.check_watch()?;
         let version = parse_version(&self.resource_version)?;
+        let marks_end = self.watch_list == WatchListSupport::Full;
         let (start, initial) = match (self.send_initial_events, version) {
             (Some(true), version) => (WatchStart::Objects(version.unwrap_or(0)), true),
             (Some(false), None | Some(0)) => (WatchStart::Present, false),
@@ -114,7 +130,7 @@ impl ListOptions {
             (None, None | Some(0)) => (WatchStart::Objects(0), true),
             (Some(false) | None, Some(version)) => (WatchStart::After(version), false),
         };
-        Ok(WatchPlan { start, mark_initial_end: initial && self.allow_watch_bookmarks })
+        Ok(WatchPlan { start, mark_initial_end: initial && marks_end && self.allow_watch_bookmarks })
     }
 
     /// Version `0` means "whatever is at hand", which a real server takes from its cache and never cuts into pages.
@@ -170,6 +186,10 @@ impl ListOptions {
                     causes.push(self.unsupported_match(r#""NotOlderThan""#));
                 }
             }
+        }
+        if self.send_initial_events.is_some() && self.watch_list == WatchListSupport::Refused {
+            let why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+            causes.push(Cause::forbidden("sendInitialEvents", why));
         }
         refuse(causes)
     }

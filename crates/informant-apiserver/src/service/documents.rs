@@ -36,7 +36,7 @@ pub(crate) fn answer(shared: &Shared, caller: &Caller, route: &Route) -> Result<
         Route::Groups => Ok(root(caller, resources, Root::Apis)),
         Route::Group(group) => found(discovery::api_group(resources, group)),
         Route::GroupVersion(group, version) => found(discovery::api_resource_list(resources, group, version)),
-        Route::Version => Ok(Answer::json(200, &version())),
+        Route::Version => Ok(Answer::json(200, &version(shared.minor))),
         Route::Health { endpoint, check } => health(caller, endpoint, check.as_deref()),
         Route::Root => Ok(Answer::json(200, &paths(resources))),
         Route::OpenApiV2 => Ok(openapi_v2(caller)),
@@ -127,9 +127,9 @@ fn openapi_document(
     }
 }
 
-fn version() -> Value {
+fn version(minor: u32) -> Value {
     json!({
-        "major": "1", "minor": "37", "gitVersion": GIT_VERSION, "gitCommit": "", "gitTreeState": "clean",
+        "major": "1", "minor": minor.to_string(), "gitVersion": GIT_VERSION.replace("37", &minor.to_string()), "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc",
         "platform": format!("{}/{}", std::env::consts::OS, architecture()),
     })

@@ -191,6 +191,7 @@ impl<'a> ResourceRequest<'a> {
             send_initial_events: query.flag("sendInitialEvents")?,
             allow_watch_bookmarks: query.flag("allowWatchBookmarks")?.unwrap_or(false),
             timeout_seconds: query.count("timeoutSeconds")?,
+            watch_list: self.shared.watch_list,
         })
     }
 
