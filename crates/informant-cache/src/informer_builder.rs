@@ -3,12 +3,12 @@
 //! Setting up does nothing; the last call, which names the form, makes the informer or finds the one made alike before.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use kube::api::ApiResource;
 use serde::de::DeserializeOwned;
 
 use crate::informer_factory::InformerFactory;
+use crate::intake::Intake;
 use crate::object::Metadata;
 use crate::representation::{Full, Representation};
 use crate::request::Scope;
@@ -26,12 +26,12 @@ pub(crate) struct InformerOptions<K> {
     pub(crate) resource: ApiResource,
     pub(crate) scope: Scope,
     pub(crate) name: Option<String>,
-    object: PhantomData<fn() -> K>,
+    pub(crate) intake: Intake<K>,
 }
 
 impl<K: Send + Sync + 'static> InformerBuilder<K> {
     pub(crate) fn new(factory: InformerFactory, resource: ApiResource) -> Self {
-        let options = InformerOptions { resource, scope: Scope::all(), name: None, object: PhantomData };
+        let options = InformerOptions { resource, scope: Scope::all(), name: None, intake: Intake::default() };
         Self { factory, options }
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::api::{ApiResource, DynamicObject};
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
@@ -25,6 +26,9 @@ use crate::shared_informer::{AnyInformer, Shared, SharedInformer, wait_synced};
 use crate::status::InformerStatus;
 use crate::store::FixedState;
 use crate::task_set::TaskSet;
+
+/// How many informers take in their first state at the same time, unless set.
+const FIRST_LISTS: usize = 8;
 
 /// Makes shared informers, and starts and stops them. A clone is the same factory.
 ///
@@ -59,6 +63,8 @@ pub(crate) struct Settings {
     pub(crate) document_bytes_max: usize,
     pub(crate) handler_bound: usize,
     pub(crate) watch_timeout_min: Duration,
+    /// One for each informer that may take in its first state at the same time.
+    pub(crate) list_slots: Arc<Semaphore>,
 }
 
 impl Settings {
@@ -113,6 +119,7 @@ impl InformerFactory {
             document_bytes_max: 8 << 20,
             handler_bound: 1024,
             watch_timeout_min: Duration::from_secs(300),
+            list_slots: Arc::new(Semaphore::new(FIRST_LISTS)),
         };
         InformerFactoryBuilder { client, seed: None, start_time: None, settings }
     }
@@ -150,7 +157,7 @@ impl InformerFactory {
         K: Metadata + Send + Sync + 'static,
         R: Representation<K>,
     {
-        let InformerOptions { resource, scope, name, .. } = options;
+        let InformerOptions { resource, scope, name, intake } = options;
         let identity = Identity { form: TypeId::of::<(K, R)>(), resource, scope, name };
         let mut registry = lock(&self.inner.registry);
         let known = registry.informers.iter().find(|(known, _)| *known == identity).map(|(_, informer)| informer);
@@ -164,6 +171,7 @@ impl InformerFactory {
             identity.scope.clone(),
             self.inner.settings.clone(),
             Box::new(representation),
+            intake,
         ));
         registry.informers.push((identity, Arc::clone(&shared) as Arc<dyn AnyInformer>));
         SharedInformer::new(shared)
@@ -311,6 +319,15 @@ impl InformerFactoryBuilder {
     /// the default of 5 minutes are raised to it.
     pub fn watch_timeout_min(mut self, timeout: Duration) -> Self {
         self.settings.watch_timeout_min = timeout.max(Duration::from_secs(300));
+        self
+    }
+
+    /// How many informers may take in their first state at the same time; the others wait, in the order of their start.
+    /// It keeps a start from loading the server, and this process, with everything at once. Default: 8; 0 counts as 1.
+    ///
+    /// An informer whose first attempt fails makes room for another and tries again when there's room.
+    pub fn first_lists(mut self, informers: usize) -> Self {
+        self.settings.list_slots = Arc::new(Semaphore::new(informers.clamp(1, Semaphore::MAX_PERMITS)));
         self
     }
 

@@ -31,7 +31,7 @@
 //! the server misbehaves shows in its [`InformerStatus`].
 //!
 //! The files, in the order an event travels: `request`, `frame`, `reflector` (and its state machine), `representation`,
-//! `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read, `shared_informer`,
+//! `intake`, `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read, `shared_informer`,
 //! `informer_builder` and `informer_factory` hold it together, `status` tells.
 
 mod backoff;
@@ -46,6 +46,7 @@ mod head;
 mod indexer;
 mod informer_builder;
 mod informer_factory;
+mod intake;
 mod key;
 mod lister;
 mod lock;

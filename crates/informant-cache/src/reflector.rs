@@ -164,7 +164,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         match self.decoder.item(item) {
             Found::Object(object) => self.staging.insert(object),
             Found::Undecodable(key) => self.staging.insert_undecodable(key),
-            Found::Unreadable(_) | Found::OtherKind => {}
+            Found::Unreadable(_) | Found::OtherKind | Found::Unwanted(_) => {}
         }
     }
 
@@ -269,6 +269,8 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
                 self.decoder.forget(&key);
                 Delta::Delete { key, last: None }
             }
+            // To those who want other objects only, one that they no longer want is gone.
+            (_, Found::Unwanted(key)) => Delta::Delete { key, last: None },
             (ChangeKind::Added | ChangeKind::Modified, Found::Object(object)) => Delta::Upsert(object),
             (ChangeKind::Added | ChangeKind::Modified, Found::Undecodable(key)) => {
                 let output = self.step(Input::Changed { kind, resource_version });

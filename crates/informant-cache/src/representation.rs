@@ -25,6 +25,14 @@ pub trait Representation<K>: Send + Sync + 'static {
     /// If the document isn't a `K`. The informer skips the object, counts and names it, and goes on.
     fn hold(&self, document: &[u8]) -> Result<Held<K>, DecodeError>;
 
+    /// The form to keep of an object that was changed after it was decoded, by a transform. Default: the object itself.
+    ///
+    /// # Errors
+    /// If the object can't be kept. The informer skips it, counts and names it, and goes on.
+    fn hold_object(&self, object: K) -> Result<Held<K>, DecodeError> {
+        Ok(Held::Full(Arc::new(object)))
+    }
+
     /// The media type to ask the server for.
     fn accept(&self) -> &'static str {
         "application/json"
@@ -48,10 +56,12 @@ pub trait LazyObject<K>: Send + Sync {
     fn matches(&self, selector: &Selector) -> bool;
 }
 
-/// Keeps the whole object. Of one without a compile-time type it fills in `apiVersion` and `kind`, which servers leave
-/// out of the items of a list.
+/// Keeps the whole object but for its `metadata.managedFields`, which are often a third of it and which hardly anybody
+/// reads. Of one without a compile-time type it fills in `apiVersion` and `kind`, which servers leave out of the items of
+/// a list.
 pub struct Full<K> {
     types: TypeMeta,
+    managed_fields: bool,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -61,6 +71,13 @@ impl<K> Held<K> {
     pub(crate) fn read(&self) -> Arc<K> {
         match self {
             Self::Full(object) => Arc::clone(object),
+            Self::Lazy(object) => object.read(),
+        }
+    }
+
+    pub(crate) fn into_object(self) -> Arc<K> {
+        match self {
+            Self::Full(object) => object,
             Self::Lazy(object) => object.read(),
         }
     }
@@ -82,7 +99,14 @@ impl<K> Full<K> {
     #[must_use]
     pub fn new(resource: &ApiResource) -> Self {
         let types = TypeMeta { api_version: resource.api_version.clone(), kind: resource.kind.clone() };
-        Self { types, kind: PhantomData }
+        Self { types, managed_fields: false, kind: PhantomData }
+    }
+
+    /// Whether to keep `metadata.managedFields` too. Default: no.
+    #[must_use]
+    pub fn keep_managed_fields(mut self, keep: bool) -> Self {
+        self.managed_fields = keep;
+        self
     }
 }
 
@@ -92,6 +116,9 @@ where
 {
     fn hold(&self, document: &[u8]) -> Result<Held<K>, DecodeError> {
         let mut object: K = serde_json::from_slice(document).map_err(DecodeError::from_json)?;
+        if !self.managed_fields {
+            object.meta_mut().managed_fields = None;
+        }
         if let Some(dynamic) = (&mut object as &mut dyn Any).downcast_mut::<DynamicObject>() {
             dynamic.types.get_or_insert_with(|| self.types.clone());
         }

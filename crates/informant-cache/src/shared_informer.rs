@@ -18,6 +18,7 @@ use crate::event::Event;
 use crate::handler::{HandlerHandle, HandlerOptions, Queue, Subscription};
 use crate::indexer::{Index, Prepared};
 use crate::informer_factory::Settings;
+use crate::intake::Intake;
 use crate::lister::Lister;
 use crate::lock::lock;
 use crate::object::Metadata;
@@ -56,6 +57,7 @@ pub(crate) struct Shared<K> {
     pub(crate) name: String,
     pub(crate) settings: Settings,
     pub(crate) representation: Box<dyn Representation<K>>,
+    pub(crate) intake: Intake<K>,
     pub(crate) store: Arc<Store<K>>,
     pub(crate) status: StatusCell,
     /// Lock rank 2.
@@ -252,6 +254,7 @@ impl<K: Send + Sync + 'static> Shared<K> {
         scope: Scope,
         settings: Settings,
         representation: Box<dyn Representation<K>>,
+        intake: Intake<K>,
     ) -> Self {
         let handlers = Handlers {
             queues: Vec::new(),
@@ -269,6 +272,7 @@ impl<K: Send + Sync + 'static> Shared<K> {
             scope,
             settings,
             representation,
+            intake,
             store: Arc::new(Store::new()),
             handlers: Mutex::new(handlers),
         }

@@ -30,6 +30,8 @@ pub(super) enum Found<K> {
     Unreadable(DecodeError),
     /// It's an object of another kind.
     OtherKind,
+    /// The informer's filter doesn't want it.
+    Unwanted(ObjectKey),
 }
 
 impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
@@ -44,7 +46,7 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
             Frame::TooLarge(prefix) => (prefix, false),
         };
         match Head::parse(document, false) {
-            Ok(head) if whole => self.object(&head, document),
+            Ok(head) if whole => self.object(&head, document, false),
             Ok(head) => self.too_large(&head),
             Err(error) => {
                 self.nameless(&error);
@@ -59,7 +61,7 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
             Ok(head) if self.is_other_kind(&head) => (Found::OtherKind, String::new()),
             Ok(head) => {
                 let resource_version = head.resource_version().to_owned();
-                let found = self.object(&head, object);
+                let found = self.object(&head, object, deleted);
                 if deleted && let Found::Object(object) = &found {
                     self.forget(&object.key().clone());
                 }
@@ -103,7 +105,7 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
         }
     }
 
-    fn object(&mut self, head: &Head<'_>, document: &[u8]) -> Found<K> {
+    fn object(&mut self, head: &Head<'_>, document: &[u8], deleted: bool) -> Found<K> {
         let key = match head.key() {
             Ok(key) => key,
             Err(error) => {
@@ -116,11 +118,16 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
         if let Some(known) = known {
             return Found::Object(known);
         }
-        // A representation may be the user's; a panic in it is an object that it can't decode.
-        let held = catch_unwind(AssertUnwindSafe(|| self.informer.representation.hold(document)))
-            .unwrap_or_else(|_| Err(DecodeError::new("decoding the object panicked")));
+        // Representation, filter and transform may be the user's; a panic in one is an object that can't be decoded.
+        let Shared { intake, representation, .. } = self.informer;
+        let held = catch_unwind(AssertUnwindSafe(|| intake.take(&**representation, document, deleted)))
+            .unwrap_or_else(|_| Err(DecodeError::new("taking in the object panicked")));
         match held {
-            Ok(held) => {
+            Ok(None) => {
+                self.forget(&key);
+                Found::Unwanted(key)
+            }
+            Ok(Some(held)) => {
                 self.forget(&key);
                 Found::Object(Cached::new(key, uid, resource_version, held))
             }
