@@ -74,4 +74,6 @@ pub use crate::representation::{Full, Held, LazyObject, Representation};
 pub use crate::request::Scope;
 pub use crate::selector::{ParseSelectorError, Selector};
 pub use crate::shared_informer::SharedInformer;
-pub use crate::status::{Counters, HandlerStatus, InformerState, InformerStatus, LastError, RelistReason};
+pub use crate::status::{
+    AvailabilityCheck, Counters, HandlerStatus, InformerState, InformerStatus, LastError, MissingCause, RelistReason,
+};

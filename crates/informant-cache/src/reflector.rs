@@ -27,7 +27,7 @@ use crate::frame::{Frame, ListDecoder, WatchDecoder};
 use crate::head::{Bookmark, ListHead, WatchEvent};
 use crate::request::Request;
 use crate::shared_informer::Shared;
-use crate::status::{InformerState, RelistReason};
+use crate::status::{AvailabilityCheck, InformerState, MissingCause, RelistReason};
 
 /// A watch whose end is this much overdue is taken for dead: the server was asked to end it.
 const WATCH_MARGIN: Duration = Duration::from_secs(30);
@@ -369,7 +369,13 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             Phase::Synced => InformerState::Synced,
             Phase::Missing(error) => {
                 let kept = if let InformerState::Missing { since, .. } = before { Some(since) } else { None };
-                InformerState::Missing { since: since(kept), reason: error.message.clone() }
+                InformerState::Missing {
+                    since: since(kept),
+                    cause: MissingCause::NoSuchKind,
+                    reason: error.message.clone(),
+                    checked_by: AvailabilityCheck::Discovery,
+                    last_error: None,
+                }
             }
             Phase::Forbidden(error) => {
                 let kept = if let InformerState::Forbidden { since, .. } = before { Some(since) } else { None };

@@ -217,6 +217,18 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
     pub async fn wait_synced(&self) -> Result<(), NotSynced> {
         wait_synced(&self.shared.name, &self.shared.status).await
     }
+
+    /// Waits until the cache is complete or the server is known not to serve the kind: then the empty cache is the whole
+    /// truth. True if it's complete, false if the kind is absent; it then fills by itself when the kind appears.
+    ///
+    /// # Errors
+    /// As [`wait_synced`](Self::wait_synced). A kind of which nothing is known, because discovery fails, is waited for.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost; it may be used in `select!`.
+    pub async fn wait_synced_or_absent(&self) -> Result<bool, NotSynced> {
+        wait_synced_or_absent(&self.shared.name, &self.shared.status).await
+    }
 }
 
 impl<K: 'static> Clone for SharedInformer<K> {
@@ -234,15 +246,30 @@ impl<K: 'static> fmt::Debug for SharedInformer<K> {
 pub(crate) async fn wait_synced(name: &str, status: &StatusCell) -> Result<(), NotSynced> {
     let mut synced = status.watch_synced();
     let mut state = status.watch_state();
-    let hopeless = state.wait_for(|state| {
-        matches!(state, InformerState::NotStarted | InformerState::Forbidden { .. } | InformerState::Stopped)
-    });
+    let hopeless = state.wait_for(is_hopeless);
     tokio::select! {
         // An informer that was synced is synced, whatever happened since.
         biased;
         _ = synced.wait_for(|synced| *synced) => Ok(()),
         _ = hopeless => Err(NotSynced { informer: name.to_owned(), state: status.state() }),
     }
+}
+
+/// As [`wait_synced`], and also over once the kind is known to be absent. True if it's synced.
+pub(crate) async fn wait_synced_or_absent(name: &str, status: &StatusCell) -> Result<bool, NotSynced> {
+    let mut state = status.watch_state();
+    let absent = state.wait_for(InformerState::is_absent);
+    tokio::select! {
+        biased;
+        synced = wait_synced(name, status) => synced.map(|()| true),
+        _ = absent => Ok(false),
+    }
+}
+
+/// Whether an informer that isn't synced won't be without somebody's help.
+fn is_hopeless(state: &InformerState) -> bool {
+    use InformerState as State;
+    matches!(state, State::NotStarted | State::Forbidden { .. } | State::Failed { .. } | State::Stopped)
 }
 
 // === impl Shared ===

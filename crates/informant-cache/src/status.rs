@@ -20,18 +20,32 @@ use crate::key::ObjectKey;
 pub enum InformerState {
     /// Made, and not started: call [`InformerFactory::start`](crate::InformerFactory::start).
     NotStarted,
+    /// Started; it waits for its turn before its first request.
+    Waiting {
+        /// What it waits for, such as another informer that goes first.
+        #[serde(rename = "for")]
+        for_: String,
+    },
     /// Started; its first request isn't answered yet.
     Starting,
     /// Takes in the present state, as a list or as a stream.
     Listing,
     /// Its cache is complete, and it watches for changes.
     Synced,
-    /// The server has no such kind (a CRD isn't there, or not served). The cache is empty. The informer asks again and starts when it appears.
+    /// The server doesn't serve the kind. The cache is empty. The informer starts by itself when that changes: at once
+    /// where it's told of CRDs, else when it next asks.
     Missing {
         /// Since when.
         since: Timestamp,
-        /// What the server said.
+        /// What of it is missing.
+        cause: MissingCause,
+        /// The same in words.
         reason: String,
+        /// How it's known, and how the informer will learn of a change.
+        checked_by: AvailabilityCheck,
+        /// The last failed request of the check: the server's refusal, or why discovery failed.
+        #[serde(rename = "checkError", skip_serializing_if = "Option::is_none")]
+        last_error: Option<LastError>,
     },
     /// The credentials don't allow it. What was in the cache stays. The informer asks again.
     Forbidden {
@@ -49,8 +63,45 @@ pub enum InformerState {
         /// The last error.
         reason: String,
     },
+    /// Ended for good by what it was set up to end at. What was in the cache stays readable.
+    Failed {
+        /// Since when.
+        since: Timestamp,
+        /// What ended it.
+        reason: String,
+    },
     /// Ended for good. What was in the cache stays readable.
     Stopped,
+}
+
+/// What is missing where a kind isn't served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MissingCause {
+    /// The server knows nothing of the kind: no CRD, no group, or a group without it.
+    NoSuchKind,
+    /// Its CRD is there and isn't served yet.
+    NotEstablished,
+    /// It's served in these versions only.
+    OtherVersions(Vec<String>),
+    /// It's served for the whole cluster only, and one namespace was asked for.
+    OtherScope,
+    /// It was served before, and is gone.
+    Deleted,
+    /// The server refused the kind, and can't be asked whether it serves it. It isn't known to be absent.
+    DiscoveryFailing,
+    /// The program said that it's missing: nothing is asked for.
+    Excluded,
+}
+
+/// How it's known whether a kind is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AvailabilityCheck {
+    /// By a watch of CRDs: a change is noticed at once.
+    CrdWatch,
+    /// By asking the server's discovery documents, at most 30 s apart: CRDs can't be watched, or it's no kind of a CRD.
+    Discovery,
 }
 
 /// Why the present state was taken in again.
@@ -161,17 +212,73 @@ pub struct HandlerStatus {
 
 // === impl InformerState ===
 
+impl InformerState {
+    /// Whether the server is known not to serve the kind, so that an empty cache is the whole truth.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Missing { cause, .. } if *cause != MissingCause::DiscoveryFailing)
+    }
+
+    /// The state's name, as JSON and metrics have it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NotStarted => "notStarted",
+            Self::Waiting { .. } => "waiting",
+            Self::Starting => "starting",
+            Self::Listing => "listing",
+            Self::Synced => "synced",
+            Self::Missing { .. } => "missing",
+            Self::Forbidden { .. } => "forbidden",
+            Self::Retrying { .. } => "retrying",
+            Self::Failed { .. } => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 impl fmt::Display for InformerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotStarted => f.write_str("not started"),
+            Self::Waiting { for_ } => write!(f, "waits for {for_}"),
             Self::Starting => f.write_str("waits for the server's first answer"),
             Self::Listing => f.write_str("takes in the present state"),
             Self::Synced => f.write_str("synced"),
-            Self::Missing { since, reason } => write!(f, "the server has no such kind since {since}: {reason}"),
+            Self::Missing { since, cause, reason, checked_by, last_error } => {
+                write!(f, "{cause} since {since}: {reason} (known by {checked_by})")?;
+                match last_error {
+                    Some(error) => write!(f, "; last error at {}: {}", error.at, error.message),
+                    None => Ok(()),
+                }
+            }
             Self::Forbidden { since, reason } => write!(f, "forbidden since {since}: {reason}"),
             Self::Retrying { since, kind, reason } => write!(f, "failing since {since}, {kind}: {reason}"),
+            Self::Failed { since, reason } => write!(f, "failed for good at {since}: {reason}"),
             Self::Stopped => f.write_str("stopped"),
         }
+    }
+}
+
+impl fmt::Display for MissingCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchKind => f.write_str("no such kind"),
+            Self::NotEstablished => f.write_str("not served yet"),
+            Self::OtherVersions(versions) => write!(f, "served in other versions only ({})", versions.join(", ")),
+            Self::OtherScope => f.write_str("not in namespaces"),
+            Self::Deleted => f.write_str("no such kind any more"),
+            Self::DiscoveryFailing => f.write_str("perhaps no such kind"),
+            Self::Excluded => f.write_str("said to be missing"),
+        }
+    }
+}
+
+impl fmt::Display for AvailabilityCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CrdWatch => "a watch of CRDs",
+            Self::Discovery => "discovery",
+        })
     }
 }

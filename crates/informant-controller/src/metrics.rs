@@ -132,7 +132,7 @@ fn encode_informers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerSt
     let help = "1 for the state that the informer is in";
     let mut states = encoder.encode_descriptor("informer_state", help, None, MetricType::Gauge)?;
     for informer in informers {
-        gauge(&mut states, &[("informer", informer.informer.as_str()), ("state", state(informer))], 1.0)?;
+        gauge(&mut states, &[("informer", informer.informer.as_str()), ("state", informer.state.name())], 1.0)?;
     }
     let rows: [Row<InformerStatus, u64>; 6] = [
         ("informer_events", "Changes that were announced", |informer| informer.counters.events),
@@ -205,20 +205,6 @@ fn histogram<S: EncodeLabelSet>(
 #[allow(clippy::cast_precision_loss, reason = "a float holds any number of keys that fits into memory")]
 fn count(value: usize) -> f64 {
     value as f64
-}
-
-fn state(informer: &InformerStatus) -> &'static str {
-    use informant_cache::InformerState as State;
-    match informer.state {
-        State::NotStarted => "notStarted",
-        State::Starting => "starting",
-        State::Listing => "listing",
-        State::Synced => "synced",
-        State::Missing { .. } => "missing",
-        State::Forbidden { .. } => "forbidden",
-        State::Retrying { .. } => "retrying",
-        State::Stopped => "stopped",
-    }
 }
 
 /// The name of a variant as JSON has it.

@@ -161,9 +161,12 @@ fn say_trouble(state: &InformerState, said: Trouble) -> Trouble {
         InformerState::Forbidden { .. } => Trouble::Forbidden,
         InformerState::Retrying { .. } => Trouble::Retrying,
         InformerState::Synced => Trouble::None,
-        InformerState::NotStarted | InformerState::Starting | InformerState::Listing | InformerState::Stopped => {
-            return said;
-        }
+        InformerState::NotStarted
+        | InformerState::Waiting { .. }
+        | InformerState::Starting
+        | InformerState::Listing
+        | InformerState::Failed { .. }
+        | InformerState::Stopped => return said,
     };
     match (said, trouble) {
         (before, now) if before == now => {}
