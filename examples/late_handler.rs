@@ -9,7 +9,7 @@ use serde_json::json;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = informant::embedded();
     let stop = CancellationToken::new();
-    let factory = InformerFactory::new(cluster.client());
+    let factory = InformerFactory::new(&cluster);
     let namespaces = factory.informer::<Namespace>().full();
     factory.start(&stop)?;
     factory.wait_for_cache_sync(&stop).await?;

@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let stop = CancellationToken::new();
-    let factory = InformerFactory::new(cluster.client());
+    let factory = InformerFactory::new(&cluster);
     let pods = factory.informer::<Pod>().full();
     factory.start(&stop)?;
     factory.wait_for_cache_sync(&stop).await?;

@@ -13,7 +13,7 @@ use serde_json::json;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = informant::embedded();
     let stop = CancellationToken::new();
-    let factory = InformerFactory::new(cluster.client());
+    let factory = InformerFactory::new(&cluster);
     let maps = factory.informer::<ConfigMap>().scope(Scope::namespaced("default")).full();
 
     // Keys only: a worker reads the latest state from the lister, whatever happened since the event.

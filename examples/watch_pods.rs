@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stop = CancellationToken::new();
 
     // One informer for all who ask for Pods; nothing is sent before `start`.
-    let factory = InformerFactory::new(cluster.client());
+    let factory = InformerFactory::new(&cluster);
     let pods = factory.informer::<Pod>().full();
     let mut events = pods.subscribe();
     factory.start(&stop)?;

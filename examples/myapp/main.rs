@@ -13,7 +13,7 @@ use informant::prelude::*;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = Cluster::detect().await?;
-    let factory = InformerFactory::new(cluster.client());
+    let factory = InformerFactory::new(&cluster);
     let controller = operator::controller(cluster.client(), &factory, &Scope::all());
     Manager::with_factory(factory).serve("127.0.0.1:8080").controller(controller).run(CancellationToken::new()).await?;
     Ok(())

@@ -1,18 +1,53 @@
 //! A cluster: where it is and how to speak to it.
 //!
-//! `kube` reads configuration, credentials and certificates; what's ours is that the client retries nothing by itself.
-//! kube's default would retry 429, 503 and 504 up to fifteen times below us, and so hide from the informers what they
-//! are to react to.
+//! `kube` reads configuration, credentials and certificates; what's ours is that
+//! - the client retries nothing by itself: kube's default would retry 429, 503 and 504 up to fifteen times below us, and
+//!   so hide from the informers what they are to react to;
+//! - its connections are kept alive by TCP, so that a peer that has silently gone is found;
+//! - when the server says 401, the client is made anew from its configuration, once for all informers, so that a token
+//!   that was rotated takes effect at once.
+
+mod connect;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use http::{Request, Response, StatusCode};
+use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tokio::time::Instant;
+
+use crate::lock::lock;
+
+/// How long a renewed client is used before another 401 has it made anew again: a plugin that hands out tokens may be
+/// slow, or ask a person.
+const RENEWAL_FLOOR: Duration = Duration::from_secs(60);
 
 /// A Kubernetes cluster to read from and write to. Cheap to clone; clones share their connections.
 #[derive(Clone)]
 pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// What the client was made of; `None` for a client of somebody else's making.
+    config: Option<Config>,
+    default_namespace: String,
+    /// Lock rank 6.
+    link: Mutex<Link>,
+    /// Whoever makes the client anew holds it; the others wait for that one instead of doing it too.
+    renewing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Clone)]
+struct Link {
     client: Client,
+    /// How often the client was made anew.
+    generation: u64,
+    /// When that was last tried.
+    renewed: Option<Instant>,
 }
 
 /// Why there is no cluster to speak to.
@@ -110,25 +145,81 @@ impl Cluster {
     /// Outside a tokio runtime, as any constructor of a `kube::Client` does.
     pub fn from_config(mut config: Config) -> Result<Self, ClusterError> {
         config.default_retry = false;
-        Ok(Self { client: Client::try_from(config).map_err(ClusterError::Client)? })
+        let client = connect::client(config.clone()).map_err(ClusterError::Client)?;
+        Ok(Self::new(client, Some(config)))
     }
 
     /// A cluster behind a client that exists already.
     ///
     /// When that client retries by itself (kube's default does), a 429, 503 or 504 reaches the informers only after up to
     /// fifteen tries, and their state says `listing` meanwhile.
+    ///
+    /// It isn't made anew after a 401: what it was made of isn't known.
     pub fn from_client(client: Client) -> Self {
-        Self { client }
+        Self::new(client, None)
     }
 
-    /// The client, for requests of your own. Cheap.
+    fn new(client: Client, config: Option<Config>) -> Self {
+        let default_namespace = client.default_namespace().to_owned();
+        let link = Mutex::new(Link { client, generation: 0, renewed: None });
+        Self { inner: Arc::new(Inner { config, default_namespace, link, renewing: tokio::sync::Mutex::default() }) }
+    }
+
+    /// The client, for requests of your own. Cheap. After a 401 another may take its place here, so ask for it anew
+    /// rather than keeping it for long.
     pub fn client(&self) -> Client {
-        self.client.clone()
+        self.link().client
     }
 
     /// The namespace that the configuration names, else `default`.
     pub fn default_namespace(&self) -> &str {
-        self.client.default_namespace()
+        &self.inner.default_namespace
+    }
+
+    /// Sends a request without a body. If the server doesn't know our credentials, they're read again, and the request is
+    /// sent once more.
+    ///
+    /// Cancel safe: nothing is lost.
+    pub(crate) async fn send(&self, request: Request<()>) -> Result<Response<Body>, kube::Error> {
+        let link = self.link();
+        let answer = link.client.send(request.clone().map(|()| Body::empty())).await?;
+        if answer.status() != StatusCode::UNAUTHORIZED {
+            return Ok(answer);
+        }
+        match self.renew(link.generation).await {
+            Some(client) => client.send(request.map(|()| Body::empty())).await,
+            None => Ok(answer),
+        }
+    }
+
+    /// A client with fresh credentials, after the one of this generation was refused; `None` if there's no such.
+    async fn renew(&self, refused: u64) -> Option<Client> {
+        let config = self.inner.config.clone()?;
+        let _alone = self.inner.renewing.lock().await;
+        let link = self.link();
+        if link.generation != refused {
+            // Somebody else's 401 came first.
+            return Some(link.client);
+        }
+        if link.renewed.is_some_and(|renewed| renewed.elapsed() < RENEWAL_FLOOR) {
+            return None;
+        }
+        // It reads files and may run a plugin, which can take its time.
+        let made = tokio::task::spawn_blocking(|| connect::client(config)).await;
+        let mut link = lock(&self.inner.link);
+        link.renewed = Some(Instant::now());
+        if let Ok(Ok(client)) = made {
+            link.client = client;
+            link.generation += 1;
+            tracing::info!("the server didn't know the credentials; they were read again");
+            return Some(link.client.clone());
+        }
+        tracing::warn!("the server doesn't know the credentials, and they can't be read again");
+        None
+    }
+
+    fn link(&self) -> Link {
+        lock(&self.inner.link).clone()
     }
 }
 
@@ -136,6 +227,12 @@ impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Not the client: its configuration holds credentials.
         f.debug_struct("Cluster").field("default_namespace", &self.default_namespace()).finish_non_exhaustive()
+    }
+}
+
+impl From<&Self> for Cluster {
+    fn from(cluster: &Self) -> Self {
+        cluster.clone()
     }
 }
 

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::cluster::Cluster;
 use crate::error::{NotSynced, StartError, SyncError};
 use crate::informer_builder::{InformerBuilder, InformerOptions};
 use crate::lock::lock;
@@ -36,9 +37,8 @@ const FIRST_LISTS: usize = 8;
 /// shared. Different types of the same resource (typed and dynamic, say) are different informers with caches of their
 /// own; [`statuses`](Self::statuses) lists what there is.
 ///
-/// The client's own retries, if it has any, come before the informers' and hide 429, 503 and 504 from them; build the
-/// client from a [`kube::Config`] with `default_retry` off to have the informers see and handle those. A read timeout
-/// on the client ends idle watches early; informers find dead connections themselves.
+/// It's best made over a [`Cluster`]. A client's own retries, if it has any, come before the informers' and hide 429, 503
+/// and 504 from them. A read timeout on the client ends idle watches early; informers find dead connections themselves.
 #[derive(Clone)]
 pub struct InformerFactory {
     inner: Arc<Inner>,
@@ -47,7 +47,7 @@ pub struct InformerFactory {
 /// Sets up an [`InformerFactory`].
 #[must_use = "a builder does nothing until it's built"]
 pub struct InformerFactoryBuilder {
-    client: kube::Client,
+    cluster: Cluster,
     seed: Option<u64>,
     start_time: Option<Timestamp>,
     settings: Settings,
@@ -75,7 +75,7 @@ impl Settings {
 }
 
 struct Inner {
-    client: kube::Client,
+    cluster: Cluster,
     settings: Settings,
     /// Lock rank 1.
     registry: Mutex<Registry>,
@@ -103,14 +103,14 @@ struct Identity {
 // === impl InformerFactory ===
 
 impl InformerFactory {
-    /// A factory with the default settings.
+    /// A factory with the default settings, over a [`Cluster`] or a client.
     #[must_use]
-    pub fn new(client: kube::Client) -> Self {
-        Self::builder(client).build()
+    pub fn new(cluster: impl Into<Cluster>) -> Self {
+        Self::builder(cluster).build()
     }
 
-    /// Sets up a factory.
-    pub fn builder(client: kube::Client) -> InformerFactoryBuilder {
+    /// Sets up a factory over a [`Cluster`] or a client.
+    pub fn builder(cluster: impl Into<Cluster>) -> InformerFactoryBuilder {
         let settings = Settings {
             seed: 0,
             clock: Clock::system(),
@@ -121,7 +121,7 @@ impl InformerFactory {
             watch_timeout_min: Duration::from_secs(300),
             list_slots: Arc::new(Semaphore::new(FIRST_LISTS)),
         };
-        InformerFactoryBuilder { client, seed: None, start_time: None, settings }
+        InformerFactoryBuilder { cluster: cluster.into(), seed: None, start_time: None, settings }
     }
 
     /// Sets up the informer of a typed resource; unless told otherwise it covers all of it.
@@ -166,7 +166,7 @@ impl InformerFactory {
             return SharedInformer::new(shared);
         }
         let shared = Arc::new(Shared::new(
-            self.inner.client.clone(),
+            self.inner.cluster.clone(),
             identity.resource.clone(),
             identity.scope.clone(),
             self.inner.settings.clone(),
@@ -337,7 +337,7 @@ impl InformerFactoryBuilder {
         let mut settings = self.settings;
         settings.seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one("informant"));
         settings.clock = self.start_time.map_or_else(Clock::system, Clock::starting_at);
-        let inner = Inner { client: self.client, settings, registry: Mutex::default() };
+        let inner = Inner { cluster: self.cluster, settings, registry: Mutex::default() };
         InformerFactory { inner: Arc::new(inner) }
     }
 }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use kube::api::ApiResource;
 use tokio_util::sync::CancellationToken;
 
+use crate::cluster::Cluster;
 use crate::delta::Delta;
 use crate::error::NotSynced;
 use crate::event::Event;
@@ -51,7 +52,7 @@ pub struct SharedInformer<K: 'static> {
 
 /// What an informer's handles and its task share.
 pub(crate) struct Shared<K> {
-    pub(crate) client: kube::Client,
+    pub(crate) cluster: Cluster,
     pub(crate) resource: ApiResource,
     pub(crate) scope: Scope,
     pub(crate) name: String,
@@ -276,7 +277,7 @@ fn is_hopeless(state: &InformerState) -> bool {
 
 impl<K: Send + Sync + 'static> Shared<K> {
     pub(crate) fn new(
-        client: kube::Client,
+        cluster: Cluster,
         resource: ApiResource,
         scope: Scope,
         settings: Settings,
@@ -292,7 +293,7 @@ impl<K: Send + Sync + 'static> Shared<K> {
             conflated: 0,
         };
         Self {
-            client,
+            cluster,
             name: informer_name(&resource, &scope),
             status: StatusCell::new(settings.clock),
             resource,

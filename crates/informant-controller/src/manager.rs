@@ -82,7 +82,7 @@ struct Runnable {
 impl Manager {
     /// A manager whose informers use this [`Cluster`] or [`kube::Client`], with a factory of its own in default settings.
     pub fn new(cluster: impl Into<Cluster>) -> Self {
-        Self::with_factory(InformerFactory::new(cluster.into().client()))
+        Self::with_factory(InformerFactory::new(cluster))
     }
 
     /// A manager that starts and stops this factory.

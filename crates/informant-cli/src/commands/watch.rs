@@ -32,7 +32,7 @@ pub async fn run(args: WatchArgs) -> Result<(), Error> {
         () = &mut stop => return Ok(()),
         resolved = find(&args, &cluster) => resolved?,
     };
-    let factory = InformerFactory::new(cluster.client());
+    let factory = InformerFactory::new(&cluster);
     let informer = factory.dynamic(resolved.resource.clone()).scope(scope(&args, &cluster, &resolved)?).full();
     let ended = if args.once {
         tokio::select! {
