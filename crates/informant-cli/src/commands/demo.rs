@@ -53,7 +53,7 @@ pub async fn run(args: DemoArgs) -> Result<(), Error> {
 async fn play(args: &DemoArgs, stage: &Stage, stop: impl Future<Output = ()>) -> Result<Summary, Error> {
     let started = Instant::now();
     let (cluster, scope) = (stage.cluster(), stage.scope());
-    let factory = InformerFactory::new(&cluster);
+    let factory = InformerFactory::new(cluster);
     let apps = factory.informer::<MyApp>().scope(scope.clone()).full();
     let mut narrator = Narrator::default();
     narrator.listen("myapp", &apps);
