@@ -10,6 +10,7 @@ pub mod status;
 
 pub mod resource;
 pub mod schema;
+pub mod scripted;
 
 mod apply;
 mod builtin;

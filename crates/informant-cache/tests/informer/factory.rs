@@ -131,7 +131,7 @@ async fn metadata_only_objects_are_asked_for_as_such() {
     let informer = factory.informer::<PartialObjectMeta<ConfigMap>>().full();
     factory.start(&cancel).unwrap();
     let request = server.request().await;
-    assert!(request.accept.contains("as=PartialObjectMetadata"), "{}", request.accept);
+    assert!(request.header("accept").contains("as=PartialObjectMetadata"), "{}", request.header("accept"));
     request.list("10", &[object("a", 1)]);
     let watch = server.request().await.open();
     watch.event("ADDED", &serde_json::json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "b", "resourceVersion": "11"}}));

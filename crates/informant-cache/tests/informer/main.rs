@@ -9,4 +9,5 @@ mod handlers;
 mod index;
 mod representation;
 mod scripted;
+mod sockets;
 mod sync;
