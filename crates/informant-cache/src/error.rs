@@ -100,15 +100,24 @@ impl fmt::Display for RequestErrorKind {
 }
 
 /// Why [`InformerFactory::start`](crate::InformerFactory::start) started nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
+    /// It was started before. Informers that are made after the start begin by themselves.
+    #[error("the informer factory was started already; informers made since then run")]
+    AlreadyStarted,
     /// The factory was shut down, or the token it was started with was cancelled. It can't be started again.
     #[error("the informer factory was shut down; make a new one")]
     ShutDown,
     /// There's no tokio runtime here to run the informers on.
     #[error("informers run on a tokio runtime: call start from within one")]
     NoRuntime,
+    /// Informers depend on each other in a circle, so none of them could begin.
+    #[error("informers depend on each other in a circle: {}", informers.join(" -> "))]
+    Cycle {
+        /// Their names, each depending on the next and the last on the first.
+        informers: Vec<String>,
+    },
 }
 
 /// Why waiting for caches ended before they were synced.

@@ -3,6 +3,7 @@
 //! Setting up does nothing; the last call, which names the form, makes the informer or finds the one made alike before.
 
 use std::fmt;
+use std::sync::Arc;
 
 use kube::api::ApiResource;
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ use crate::intake::Intake;
 use crate::object::Metadata;
 use crate::representation::{Full, Representation};
 use crate::request::Scope;
-use crate::shared_informer::SharedInformer;
+use crate::shared_informer::{AnyInformer, SharedInformer};
 
 /// Sets up an informer, made by [`InformerFactory::informer`] or [`InformerFactory::dynamic`].
 #[must_use = "it does nothing until the form of its objects is named, with `full()` for example"]
@@ -27,11 +28,20 @@ pub(crate) struct InformerOptions<K> {
     pub(crate) scope: Scope,
     pub(crate) name: Option<String>,
     pub(crate) intake: Intake<K>,
+    pub(crate) depends_on: Vec<Arc<dyn AnyInformer>>,
+    pub(crate) optional: bool,
 }
 
 impl<K: Send + Sync + 'static> InformerBuilder<K> {
     pub(crate) fn new(factory: InformerFactory, resource: ApiResource) -> Self {
-        let options = InformerOptions { resource, scope: Scope::all(), name: None, intake: Intake::default() };
+        let options = InformerOptions {
+            resource,
+            scope: Scope::all(),
+            name: None,
+            intake: Intake::default(),
+            depends_on: Vec::new(),
+            optional: false,
+        };
         Self { factory, options }
     }
 
@@ -44,6 +54,23 @@ impl<K: Send + Sync + 'static> InformerBuilder<K> {
     /// Gives the informer a name, so that it's shared by those only who name it alike.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.options.name = Some(name.into());
+        self
+    }
+
+    /// Has the informer send its first request when `other` is synced, or its kind is known to be absent, or it has
+    /// stopped; and has it end before `other` when the factory stops. It adds to what the informer depends on already.
+    ///
+    /// Informers that depend on each other in a circle are an error of [`InformerFactory::start`]. After the start, what
+    /// would close a circle is ignored with a warning.
+    pub fn depends_on<J: Send + Sync + 'static>(mut self, other: &SharedInformer<J>) -> Self {
+        self.options.depends_on.push(other.shared());
+        self
+    }
+
+    /// Lets [`InformerFactory::wait_for_cache_sync`] pass when the kind is known to be absent. It counts if everybody who
+    /// asks for this informer says so.
+    pub fn optional(mut self) -> Self {
+        self.options.optional = true;
         self
     }
 

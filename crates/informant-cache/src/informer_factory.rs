@@ -3,10 +3,13 @@
 //! Making a factory or an informer does no I/O and spawns nothing; [`InformerFactory::start`] does, and
 //! [`InformerFactory::shutdown`] waits for all of it to end.
 
+mod order;
+mod registry;
+
 use std::any::TypeId;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,18 +18,17 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use self::registry::Entry;
+pub(crate) use self::registry::{Identity, Registry, settled};
 use crate::clock::Clock;
 use crate::cluster::Cluster;
-use crate::error::{NotSynced, StartError, SyncError};
+use crate::error::{StartError, SyncError};
 use crate::informer_builder::{InformerBuilder, InformerOptions};
-use crate::lock::lock;
 use crate::object::Metadata;
 use crate::representation::Representation;
-use crate::request::Scope;
-use crate::shared_informer::{AnyInformer, Shared, SharedInformer, wait_synced};
+use crate::shared_informer::{Shared, SharedInformer};
 use crate::status::InformerStatus;
 use crate::store::FixedState;
-use crate::task_set::TaskSet;
 
 /// How many informers take in their first state at the same time, unless set.
 const FIRST_LISTS: usize = 8;
@@ -36,6 +38,10 @@ const FIRST_LISTS: usize = 8;
 /// Whoever asks twice for the same object type, resource and scope gets the same informer: one watch and one cache,
 /// shared. Different types of the same resource (typed and dynamic, say) are different informers with caches of their
 /// own; [`statuses`](Self::statuses) lists what there is.
+///
+/// It's started exactly once; an informer that's made later begins at once. The informers end when the token of the
+/// start is cancelled, when the factory is [shut down](Self::shutdown), or when its last clone is dropped; in each case
+/// those that depend on others end before them. A stopped factory can't be started again.
 ///
 /// It's best made over a [`Cluster`]. A client's own retries, if it has any, come before the informers' and hide 429, 503
 /// and 504 from them. A read timeout on the client ends idle watches early; informers find dead connections themselves.
@@ -77,27 +83,7 @@ impl Settings {
 struct Inner {
     cluster: Cluster,
     settings: Settings,
-    /// Lock rank 1.
-    registry: Mutex<Registry>,
-}
-
-#[derive(Default)]
-struct Registry {
-    informers: Vec<(Identity, Arc<dyn AnyInformer>)>,
-    tasks: Option<TaskSet>,
-    /// One for each call of `start`, so that a shutdown reaches what was started with different tokens.
-    started: Vec<CancellationToken>,
-    shut_down: bool,
-}
-
-/// What makes two requests for an informer the same. The type covers the object's type and its representation.
-#[derive(PartialEq, Eq)]
-struct Identity {
-    form: TypeId,
-    resource: ApiResource,
-    scope: Scope,
-    /// As its users name it, `None` for the plain one.
-    name: Option<String>,
+    registry: Arc<Registry>,
 }
 
 // === impl InformerFactory ===
@@ -157,118 +143,163 @@ impl InformerFactory {
         K: Metadata + Send + Sync + 'static,
         R: Representation<K>,
     {
-        let InformerOptions { resource, scope, name, intake } = options;
+        let Inner { cluster, settings, registry } = &*self.inner;
+        let InformerOptions { resource, scope, name, intake, depends_on, optional } = options;
         let identity = Identity { form: TypeId::of::<(K, R)>(), resource, scope, name };
-        let mut registry = lock(&self.inner.registry);
-        let known = registry.informers.iter().find(|(known, _)| *known == identity).map(|(_, informer)| informer);
-        let known = known.and_then(|known| Arc::clone(known).into_any().downcast::<Shared<K>>().ok());
-        if let Some(shared) = known {
-            return SharedInformer::new(shared);
-        }
-        let shared = Arc::new(Shared::new(
-            self.inner.cluster.clone(),
-            identity.resource.clone(),
-            identity.scope.clone(),
-            self.inner.settings.clone(),
-            Box::new(representation),
-            intake,
-        ));
-        registry.informers.push((identity, Arc::clone(&shared) as Arc<dyn AnyInformer>));
-        SharedInformer::new(shared)
+        let make = |identity: &Arc<Identity>| {
+            let (identity, registry) = (Arc::clone(identity), Arc::downgrade(registry));
+            let settings = settings.clone();
+            Arc::new(Shared::new(cluster.clone(), identity, settings, Box::new(representation), intake, registry))
+        };
+        SharedInformer::new(registry.get_or_create(identity, depends_on, optional, make))
     }
 
-    /// Starts every informer that isn't started yet; it returns at once. They run until the token is cancelled or the
-    /// factory is [shut down](Self::shutdown). Each informer is started once, however often this is called; one that's
-    /// made later needs another call.
+    /// Takes in an informer of another factory: it's among [`statuses`](Self::statuses), is waited for with the others,
+    /// and is what this factory hands out when it's asked for the like. Whoever made it starts and stops it. If there's
+    /// one alike already, that one stays and this does nothing; the answer says whether it was taken in.
+    pub fn register<K: Send + Sync + 'static>(&self, informer: &SharedInformer<K>) -> bool {
+        self.inner.registry.register(informer.shared())
+    }
+
+    /// Starts every informer; it returns at once. They run until the token is cancelled or the factory is
+    /// [shut down](Self::shutdown). What's made later begins at once, without another call.
+    ///
+    /// An informer that [depends](InformerBuilder::depends_on) on others sends its first request when those are synced
+    /// or known to be absent.
     ///
     /// # Errors
-    /// If the factory was shut down or the token is cancelled already, or outside a tokio runtime.
+    /// If it was started before; if it was shut down or the token is cancelled already; if informers depend on each other
+    /// in a circle, which the error names; outside a tokio runtime. Nothing is started then, and but for the first two it
+    /// may be tried again.
     pub fn start(&self, cancel: &CancellationToken) -> Result<(), StartError> {
         let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
-        let mut registry = lock(&self.inner.registry);
-        if registry.shut_down || cancel.is_cancelled() {
-            return Err(StartError::ShutDown);
-        }
-        let tasks = registry.tasks.get_or_insert_with(|| TaskSet::new(runtime)).clone();
-        let cancel = cancel.child_token();
-        let mut any = false;
-        for (_, informer) in &registry.informers {
-            any |= Arc::clone(informer).start(&tasks, &cancel);
-        }
-        if any {
-            registry.started.push(cancel);
-        }
-        Ok(())
+        Registry::start(&self.inner.registry, runtime, cancel)
     }
 
-    /// Waits until every informer made so far is synced.
+    /// Whether it was started. Stays true after a shutdown.
+    #[must_use]
+    pub fn is_started(&self) -> bool {
+        self.inner.registry.is_started()
+    }
+
+    /// Whether it runs and every informer is synced, or its kind is known to be absent.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let registry = &self.inner.registry;
+        registry.is_running() && registry.entries().iter().all(|entry| entry.is_synced_or_absent())
+    }
+
+    /// Waits until every informer made so far is synced. One of a kind that's missing is waited for, unless all who asked
+    /// for it called it [optional](InformerBuilder::optional), or the kind was
+    /// [excluded](Self::set_missing_on_startup).
     ///
     /// # Errors
     /// When the token is cancelled; and at once when an informer can't sync without somebody's help (it isn't started,
     /// has stopped, or is forbidden). The error names every informer that isn't synced, and why. The informers go on,
-    /// and this may be called again. A kind that's missing is waited for.
+    /// and this may be called again.
     ///
     /// # Cancel safety
     /// Nothing is lost; it may be used in `select!`.
     pub async fn wait_for_cache_sync(&self, cancel: &CancellationToken) -> Result<(), SyncError> {
-        let informers = self.informers();
-        let waits = informers.iter().map(|informer| wait_synced(informer.name(), informer.cell()));
-        let all = futures::future::try_join_all(waits);
-        let all_synced = tokio::select! {
-            // What's synced is synced, also if the token is cancelled.
-            biased;
-            outcome = all => outcome.is_ok(),
-            () = cancel.cancelled() => false,
-        };
-        if all_synced { Ok(()) } else { Err(not_synced(&informers)) }
+        registry::wait_synced(&self.inner.registry.entries(), false, cancel).await
+    }
+
+    /// As [`wait_for_cache_sync`](Self::wait_for_cache_sync), but no informer is waited for whose kind is known to be
+    /// absent, optional or not.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost; it may be used in `select!`.
+    pub async fn wait_for_cache_sync_or_absent(&self, cancel: &CancellationToken) -> Result<(), SyncError> {
+        registry::wait_synced(&self.inner.registry.entries(), true, cancel).await
     }
 
     /// What every informer is doing, in the order they were made. As JSON it's the cache inventory of a process.
     #[must_use]
     pub fn statuses(&self) -> Vec<InformerStatus> {
-        self.informers().iter().map(|informer| informer.status()).collect()
+        self.inner.registry.statuses()
     }
 
-    /// Stops every informer and waits until all their tasks, and those of their handlers, have ended. A handler's call
-    /// that's running is waited for. Afterwards the caches can still be read; the factory can't be started again. Any
-    /// number of callers may wait.
+    /// All informers in one line, for logs: `deployments.apps/v1 (synced), secrets/v1 (not started)`.
+    #[must_use]
+    pub fn status_line(&self) -> String {
+        let entries = self.inner.registry.entries();
+        let each: Vec<_> = entries
+            .iter()
+            .map(|Entry { informer, .. }| format!("{} ({})", informer.name(), informer.cell().state()))
+            .collect();
+        each.join(", ")
+    }
+
+    /// The names of all informers, in the order they were made.
+    #[must_use]
+    pub fn registered(&self) -> Vec<String> {
+        self.inner.registry.entries().iter().map(|entry| entry.informer.name().to_owned()).collect()
+    }
+
+    /// The resources that are missing: excluded by [`set_missing_on_startup`](Self::set_missing_on_startup), or found to
+    /// be absent by an informer. Each once, sorted by group, plural and version.
+    #[must_use]
+    pub fn missing(&self) -> Vec<ApiResource> {
+        self.inner.registry.missing()
+    }
+
+    /// Whether a resource is among the [missing](Self::missing). Group, version and plural name count.
+    #[must_use]
+    pub fn is_missing(&self, resource: &ApiResource) -> bool {
+        self.inner.registry.missing().iter().any(|missing| registry::is_same_resource(missing, resource))
+    }
+
+    /// Says that these resources aren't there: their informers aren't started and nobody waits for them until
+    /// [`remove_missing`](Self::remove_missing) is called. It adds to what was said before. An informer that runs already
+    /// isn't touched: it finds out by itself.
+    ///
+    /// There's no need to call this for a CRD that may come later: an informer of a missing kind waits for it. It's for
+    /// kinds whose informers shall send nothing.
+    pub fn set_missing_on_startup(&self, resources: impl IntoIterator<Item = ApiResource>) {
+        self.inner.registry.exclude(resources);
+    }
+
+    /// Takes back what [`set_missing_on_startup`](Self::set_missing_on_startup) said of a resource; its informers begin at
+    /// once if the factory was started. False if nothing had been said of it.
+    pub fn remove_missing(&self, resource: &ApiResource) -> bool {
+        self.inner.registry.include(resource)
+    }
+
+    /// Stops one informer that nobody needs any more: see [`SharedInformer::stop`].
+    ///
+    /// # Cancel safety
+    /// The informer stops in any case; only the waiting is cut short.
+    pub async fn stop_informer<K: Send + Sync + 'static>(&self, informer: &SharedInformer<K>) {
+        informer.stop().await;
+    }
+
+    /// Stops every informer and waits until all their tasks, and those of their handlers, have ended: first those that
+    /// depend on others, then those others. A handler's call that's running is waited for. Afterwards the caches can still
+    /// be read; the factory can't be started again. Any number of callers may wait, and again later.
     ///
     /// # Cancel safety
     /// The informers stop in any case; only the waiting is cut short.
     pub async fn shutdown(&self) {
-        let tasks = {
-            let mut registry = lock(&self.inner.registry);
-            registry.shut_down = true;
-            for started in &registry.started {
-                started.cancel();
-            }
-            registry.tasks.clone()
-        };
-        if let Some(tasks) = tasks {
+        if let Some(tasks) = self.inner.registry.shut_down() {
             tasks.join().await;
         }
     }
+}
 
-    fn informers(&self) -> Vec<Arc<dyn AnyInformer>> {
-        lock(&self.inner.registry).informers.iter().map(|(_, informer)| Arc::clone(informer)).collect()
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The last handle: nobody can start or stop the informers any more.
+        drop(self.registry.shut_down());
     }
 }
 
 impl fmt::Debug for InformerFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let informers = self.informers();
-        f.debug_list().entries(informers.iter().map(|informer| informer.name())).finish()
+        f.debug_list().entries(self.registered()).finish()
     }
-}
-
-fn not_synced(informers: &[Arc<dyn AnyInformer>]) -> SyncError {
-    let mut not_synced: Vec<_> = informers
-        .iter()
-        .filter(|informer| !informer.cell().synced())
-        .map(|informer| NotSynced { informer: informer.name().to_owned(), state: informer.cell().state() })
-        .collect();
-    not_synced.sort_by(|one, other| one.informer.cmp(&other.informer));
-    SyncError { not_synced }
 }
 
 // === impl InformerFactoryBuilder ===
@@ -337,7 +368,7 @@ impl InformerFactoryBuilder {
         let mut settings = self.settings;
         settings.seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one("informant"));
         settings.clock = self.start_time.map_or_else(Clock::system, Clock::starting_at);
-        let inner = Inner { cluster: self.cluster, settings, registry: Mutex::default() };
+        let inner = Inner { cluster: self.cluster, settings, registry: Arc::default() };
         InformerFactory { inner: Arc::new(inner) }
     }
 }

@@ -84,10 +84,11 @@ impl fmt::Display for Scope {
 }
 
 /// The name of an informer: its resource as people write it, with its version, and its scope.
-pub(crate) fn informer_name(resource: &ApiResource, scope: &Scope) -> String {
+pub(crate) fn informer_name(resource: &ApiResource, scope: &Scope, name: Option<&str>) -> String {
     let ApiResource { group, version, plural, .. } = resource;
     let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-    format!("{plural}{group}/{version}{scope}")
+    let name = name.map(|name| format!(" named {name:?}")).unwrap_or_default();
+    format!("{plural}{group}/{version}{scope}{name}")
 }
 
 // === impl Request ===
@@ -210,8 +211,8 @@ mod tests {
              &watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=9"
         );
         assert_eq!(
-            informer_name(&pods, &scope),
-            "pods/v1 in namespace \"web\" with labels \"app in (a,b)\" with fields \"spec.nodeName=n1\""
+            informer_name(&pods, &scope, Some("mine")),
+            "pods/v1 in namespace \"web\" with labels \"app in (a,b)\" with fields \"spec.nodeName=n1\" named \"mine\""
         );
     }
 

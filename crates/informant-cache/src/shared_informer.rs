@@ -7,8 +7,9 @@
 use std::any::Any;
 use std::fmt;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
+use futures::FutureExt;
 use kube::api::ApiResource;
 use tokio_util::sync::CancellationToken;
 
@@ -18,11 +19,10 @@ use crate::error::NotSynced;
 use crate::event::Event;
 use crate::handler::{HandlerHandle, HandlerOptions, Queue, Subscription};
 use crate::indexer::{Index, Prepared};
-use crate::informer_factory::Settings;
+use crate::informer_factory::{Identity, Registry, Settings, settled};
 use crate::intake::Intake;
 use crate::lister::Lister;
 use crate::lock::lock;
-use crate::object::Metadata;
 use crate::reflector;
 use crate::representation::Representation;
 use crate::request::{Scope, informer_name};
@@ -53,6 +53,7 @@ pub struct SharedInformer<K: 'static> {
 /// What an informer's handles and its task share.
 pub(crate) struct Shared<K> {
     pub(crate) cluster: Cluster,
+    identity: Arc<Identity>,
     pub(crate) resource: ApiResource,
     pub(crate) scope: Scope,
     pub(crate) name: String,
@@ -61,6 +62,8 @@ pub(crate) struct Shared<K> {
     pub(crate) intake: Intake<K>,
     pub(crate) store: Arc<Store<K>>,
     pub(crate) status: StatusCell,
+    /// Where it can be asked for; an informer that's stopped alone is taken out of there.
+    registry: Weak<Registry>,
     /// Lock rank 2.
     handlers: Mutex<Handlers<K>>,
 }
@@ -83,7 +86,14 @@ type HandlerTask = Box<dyn FnOnce(&TaskSet, &CancellationToken) + Send>;
 /// An informer whose object type doesn't matter, for the factory.
 pub(crate) trait AnyInformer: Send + Sync {
     fn name(&self) -> &str;
-    fn start(self: Arc<Self>, tasks: &TaskSet, cancel: &CancellationToken) -> bool;
+    fn identity(&self) -> Arc<Identity>;
+    fn resource(&self) -> &ApiResource;
+    /// Begins to run, once `awaits` are settled. Does nothing if it runs or has stopped.
+    fn start(self: Arc<Self>, tasks: TaskSet, awaits: Vec<Arc<dyn AnyInformer>>);
+    /// Begins to stop; at once if it never ran.
+    fn cancel(&self);
+    /// The tasks of an informer that was started.
+    fn tasks(&self) -> Option<TaskSet>;
     fn status(&self) -> InformerStatus;
     fn cell(&self) -> &StatusCell;
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -94,6 +104,10 @@ pub(crate) trait AnyInformer: Send + Sync {
 impl<K: Send + Sync + 'static> SharedInformer<K> {
     pub(crate) fn new(shared: Arc<Shared<K>>) -> Self {
         Self { shared }
+    }
+
+    pub(crate) fn shared(&self) -> Arc<dyn AnyInformer> {
+        Arc::clone(&self.shared) as Arc<dyn AnyInformer>
     }
 
     /// The informer's name in statuses, errors and logs, such as `deployments.apps/v1 in namespace "web"`.
@@ -230,6 +244,22 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
     pub async fn wait_synced_or_absent(&self) -> Result<bool, NotSynced> {
         wait_synced_or_absent(&self.shared.name, &self.shared.status).await
     }
+
+    /// Stops this informer alone, for everybody who uses it, and waits until its tasks and those of its handlers have
+    /// ended. What was in the cache stays readable through the handles that there are. The factory forgets it: whoever
+    /// asks for the like gets a new one. Informers that depend on it go on; one that still waits for it begins.
+    ///
+    /// # Cancel safety
+    /// The informer stops in any case; only the waiting is cut short. A handler that awaits this is cancelled by it.
+    pub async fn stop(&self) {
+        if let Some(registry) = self.shared.registry.upgrade() {
+            registry.forget(&self.shared());
+        }
+        AnyInformer::cancel(&*self.shared);
+        if let Some(tasks) = AnyInformer::tasks(&*self.shared) {
+            tasks.join().await;
+        }
+    }
 }
 
 impl<K: 'static> Clone for SharedInformer<K> {
@@ -278,11 +308,11 @@ fn is_hopeless(state: &InformerState) -> bool {
 impl<K: Send + Sync + 'static> Shared<K> {
     pub(crate) fn new(
         cluster: Cluster,
-        resource: ApiResource,
-        scope: Scope,
+        identity: Arc<Identity>,
         settings: Settings,
         representation: Box<dyn Representation<K>>,
         intake: Intake<K>,
+        registry: Weak<Registry>,
     ) -> Self {
         let handlers = Handlers {
             queues: Vec::new(),
@@ -294,14 +324,16 @@ impl<K: Send + Sync + 'static> Shared<K> {
         };
         Self {
             cluster,
-            name: informer_name(&resource, &scope),
+            name: informer_name(&identity.resource, &identity.scope, identity.name.as_deref()),
             status: StatusCell::new(settings.clock),
-            resource,
-            scope,
+            resource: identity.resource.clone(),
+            scope: identity.scope.clone(),
+            identity,
             settings,
             representation,
             intake,
             store: Arc::new(Store::new()),
+            registry,
             handlers: Mutex::new(handlers),
         }
     }
@@ -342,6 +374,19 @@ impl<K: Send + Sync + 'static> Shared<K> {
             (Some(task), None) if !handlers.stopped => handlers.waiting.push(task),
             _ => {}
         }
+    }
+
+    /// Waits for the informers that go first, and says so.
+    async fn wait_for_turn(&self, awaits: Vec<Arc<dyn AnyInformer>>) {
+        for informer in awaits {
+            let settled = settled(&*informer);
+            tokio::pin!(settled);
+            if (&mut settled).now_or_never().is_none() {
+                self.status.set_state(InformerState::Waiting { for_: informer.name().to_owned() });
+                settled.await;
+            }
+        }
+        self.status.set_state(InformerState::Starting);
     }
 
     fn stop(&self) {
@@ -406,29 +451,62 @@ impl<K> Handlers<K> {
     }
 }
 
-impl<K: Metadata + Send + Sync + 'static> AnyInformer for Shared<K> {
+impl<K: Send + Sync + 'static> AnyInformer for Shared<K> {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn start(self: Arc<Self>, tasks: &TaskSet, cancel: &CancellationToken) -> bool {
+    fn identity(&self) -> Arc<Identity> {
+        Arc::clone(&self.identity)
+    }
+
+    fn resource(&self) -> &ApiResource {
+        &self.resource
+    }
+
+    fn start(self: Arc<Self>, tasks: TaskSet, awaits: Vec<Arc<dyn AnyInformer>>) {
+        let cancel = CancellationToken::new();
         {
             let mut handlers = lock(&self.handlers);
             if handlers.running.is_some() || handlers.stopped {
-                return false;
+                return;
             }
             handlers.running = Some((tasks.clone(), cancel.clone()));
             for task in std::mem::take(&mut handlers.waiting) {
-                task(tasks, cancel);
+                task(&tasks, &cancel);
             }
         }
         self.status.set_state(InformerState::Starting);
-        let cancel = cancel.clone();
         tasks.spawn(async move {
-            reflector::run(&self, &cancel).await;
+            let run = async {
+                self.wait_for_turn(awaits).await;
+                reflector::run(&self, &cancel).await;
+            };
+            tokio::select! {
+                // Being cancelled goes before any work.
+                biased;
+                () = cancel.cancelled() => {}
+                () = run => {}
+            }
             self.stop();
         });
-        true
+    }
+
+    fn cancel(&self) {
+        let never_ran = {
+            let handlers = lock(&self.handlers);
+            if let Some((_, cancel)) = &handlers.running {
+                cancel.cancel();
+            }
+            handlers.running.is_none()
+        };
+        if never_ran {
+            self.stop();
+        }
+    }
+
+    fn tasks(&self) -> Option<TaskSet> {
+        lock(&self.handlers).running.as_ref().map(|(tasks, _)| tasks.clone())
     }
 
     fn status(&self) -> InformerStatus {

@@ -102,6 +102,8 @@ pub enum AvailabilityCheck {
     CrdWatch,
     /// By asking the server's discovery documents, at most 30 s apart: CRDs can't be watched, or it's no kind of a CRD.
     Discovery,
+    /// It isn't: the program said so.
+    Program,
 }
 
 /// Why the present state was taken in again.
@@ -279,6 +281,7 @@ impl fmt::Display for AvailabilityCheck {
         f.write_str(match self {
             Self::CrdWatch => "a watch of CRDs",
             Self::Discovery => "discovery",
+            Self::Program => "what the program said",
         })
     }
 }

@@ -19,7 +19,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use informant_cache::{InformerFactory, Metadata, ObjectKey, SharedInformer};
+use informant_cache::{InformerFactory, Metadata, ObjectKey, SharedInformer, StartError};
 use informant_queue::{Admission, WorkQueue};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -122,7 +122,7 @@ impl Controller {
     }
 
     /// Runs the controller without a manager, until `cancel` is cancelled and running reconciles have ended. It adds its informers
-    /// to the factory and starts what isn't started there.
+    /// to the factory, and starts the factory with this token if nobody has started it yet.
     ///
     /// # Errors
     /// As for a [`Manager`](crate::Manager): an informer that stopped, or a sync that took longer than allowed.
@@ -134,8 +134,11 @@ impl Controller {
         if cancel.is_cancelled() {
             return Ok(());
         }
-        factory.start(&cancel).map_err(ControllerError::Start)?;
-        controller.run(cancel).await
+        match factory.start(&cancel) {
+            // Then what was added has begun by itself.
+            Ok(()) | Err(StartError::AlreadyStarted) => controller.run(cancel).await,
+            Err(error) => Err(ControllerError::Start(error)),
+        }
     }
 }
 

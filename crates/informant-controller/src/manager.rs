@@ -85,7 +85,7 @@ impl Manager {
         Self::with_factory(InformerFactory::new(cluster))
     }
 
-    /// A manager that starts and stops this factory.
+    /// A manager that starts this factory, if nobody has, and stops it.
     pub fn with_factory(factory: InformerFactory) -> Self {
         Self {
             factory,
