@@ -30,7 +30,7 @@ pub(crate) const MISSING: Curve = Curve {
     reset_after: Duration::from_secs(120),
 };
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Backoff {
     curve: Curve,
     /// The next delay, before jitter.

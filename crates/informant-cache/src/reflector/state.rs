@@ -46,7 +46,7 @@ pub(crate) struct Policy {
     pub(crate) watch_timeout_min: Duration,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct State {
     policy: Policy,
     rng: fastrand::Rng,
@@ -87,7 +87,7 @@ pub(crate) enum Phase {
     Retrying(RequestError),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Step {
     /// A delay runs; then this.
     Waiting(Plan),
@@ -112,7 +112,7 @@ enum Plan {
     Watch,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Listing {
     /// As in the first page's request.
     resource_version: String,
@@ -463,5 +463,7 @@ impl Output {
     }
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;
