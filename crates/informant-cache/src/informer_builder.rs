@@ -2,17 +2,19 @@
 //!
 //! Setting up does nothing; the last call, which names the form, makes the informer or finds the one made alike before.
 
+use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 
-use kube::api::ApiResource;
+use kube::api::{ApiResource, DynamicObject};
 use serde::de::DeserializeOwned;
 
 use crate::informer_factory::InformerFactory;
 use crate::intake::Intake;
+use crate::lister_watcher::ListerWatcher;
 use crate::object::Metadata;
 use crate::representation::{Full, Representation};
-use crate::request::Scope;
+use crate::scope::Scope;
 use crate::shared_informer::{AnyInformer, SharedInformer};
 
 /// Sets up an informer, made by [`InformerFactory::informer`] or [`InformerFactory::dynamic`].
@@ -25,9 +27,17 @@ pub struct InformerBuilder<K> {
 /// What an informer is to be, but for the form of its objects.
 pub(crate) struct InformerOptions<K> {
     pub(crate) resource: ApiResource,
-    pub(crate) scope: Scope,
+    /// `None` for the factory's.
+    pub(crate) scope: Option<Scope>,
+    /// Whether the kind is known to have no namespaces.
+    pub(crate) cluster_scoped: bool,
     pub(crate) name: Option<String>,
     pub(crate) intake: Intake<K>,
+    pub(crate) managed_fields: bool,
+    /// Where its requests go, `None` for the factory's cluster.
+    pub(crate) source: Option<Arc<dyn ListerWatcher>>,
+    /// How the inventory names the form of the objects.
+    pub(crate) form: &'static str,
     pub(crate) depends_on: Vec<Arc<dyn AnyInformer>>,
     pub(crate) optional: bool,
 }
@@ -36,18 +46,78 @@ impl<K: Send + Sync + 'static> InformerBuilder<K> {
     pub(crate) fn new(factory: InformerFactory, resource: ApiResource) -> Self {
         let options = InformerOptions {
             resource,
-            scope: Scope::all(),
+            scope: None,
+            cluster_scoped: false,
             name: None,
             intake: Intake::default(),
+            managed_fields: false,
+            source: None,
+            form: std::any::type_name::<K>(),
             depends_on: Vec::new(),
             optional: false,
         };
         Self { factory, options }
     }
 
-    /// Covers this part of the resource only. Default: all of it.
+    /// Covers this part of the resource only. Default: the factory's
+    /// [`default_scope`](crate::InformerFactoryBuilder::default_scope), which is all of it unless set. Of a kind that has no
+    /// namespaces only the selectors count.
     pub fn scope(mut self, scope: Scope) -> Self {
-        self.options.scope = scope;
+        self.options.scope = Some(scope);
+        self
+    }
+
+    /// Says that the kind has no namespaces. That's known of types that say it themselves; a dynamic informer has to be
+    /// told, if its scope (or the factory's) names namespaces.
+    pub fn cluster_scoped(mut self) -> Self {
+        self.options.cluster_scoped = true;
+        self
+    }
+
+    /// Keeps only objects that `filter` wants; to everybody who uses the informer the others don't exist, and one that
+    /// isn't wanted any more is deleted. The server still sends all of them, so where the server can select
+    /// ([`Scope::with_labels`], [`Scope::with_fields`]) let it.
+    ///
+    /// It's called for each state of an object, before a [transform](Self::transform), in the informer's task; it should
+    /// be quick and depend on nothing but the object. If it panics, the object counts as undecodable.
+    ///
+    /// As functions can't be compared, the informer is nobody else's, unless it's [named](Self::named): then it's shared by
+    /// those who name it alike, and the filter of the first counts.
+    pub fn filter(mut self, filter: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
+        self.options.intake.filter = Some(Arc::new(filter));
+        self
+    }
+
+    /// Changes each object before it's kept, say to drop what nobody reads. It's called once for each state of an object
+    /// that's received, whatever way it came, in the informer's task; it should be quick, and mustn't change what
+    /// identifies the object (name, namespace, uid, resource version). If it fails or panics, the object counts as
+    /// undecodable.
+    ///
+    /// The informer is shared as with a [filter](Self::filter): by name only.
+    pub fn transform(mut self, transform: impl Fn(K) -> Result<K, String> + Send + Sync + 'static) -> Self {
+        self.options.intake.transform = Some(Arc::new(transform));
+        self
+    }
+
+    /// Keeps `metadata.managedFields` in objects that are kept whole. They're often a third of an object, hardly anybody
+    /// reads them, and by default they're dropped. Whoever wants them has an informer apart.
+    pub fn keep_managed_fields(mut self) -> Self {
+        self.options.managed_fields = true;
+        self
+    }
+
+    /// Has one object that can't be decoded end the informer, in [`Failed`](crate::InformerState::Failed). Default: it's
+    /// skipped, counted and named in the status, and the informer goes on. Whoever wants this has an informer apart.
+    pub fn strict(mut self) -> Self {
+        self.options.intake.strict = true;
+        self
+    }
+
+    /// Sends the informer's lists and watches there instead of to the factory's cluster.
+    ///
+    /// The informer is shared as with a [filter](Self::filter): by name only.
+    pub fn from(mut self, source: impl ListerWatcher) -> Self {
+        self.options.source = Some(Arc::new(source));
         self
     }
 
@@ -76,7 +146,8 @@ impl<K: Send + Sync + 'static> InformerBuilder<K> {
 
     /// The informer, its objects kept in a form of your own.
     ///
-    /// It's the same informer for the same `K`, `R`, resource, scope and name.
+    /// It's the same informer for the same `K`, `R`, resource, scope and name; what makes another one of it besides is said
+    /// at each option.
     #[must_use]
     pub fn held_as<R>(self, representation: R) -> SharedInformer<K>
     where
@@ -93,8 +164,16 @@ where
 {
     /// The informer, its objects kept whole.
     #[must_use]
-    pub fn full(self) -> SharedInformer<K> {
-        let representation = Full::<K>::new(&self.options.resource);
+    pub fn full(mut self) -> SharedInformer<K> {
+        let InformerOptions { resource, managed_fields, form, .. } = &mut self.options;
+        let representation = Full::<K>::new(resource).keep_managed_fields(*managed_fields);
+        *form = if K::metadata_api() {
+            "metadata"
+        } else if TypeId::of::<K>() == TypeId::of::<DynamicObject>() {
+            "full, dynamic"
+        } else {
+            "full"
+        };
         self.held_as(representation)
     }
 }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
+use kube::core::ClusterResourceScope;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +27,8 @@ use crate::error::{StartError, SyncError};
 use crate::informer_builder::{InformerBuilder, InformerOptions};
 use crate::object::Metadata;
 use crate::representation::Representation;
-use crate::shared_informer::{Shared, SharedInformer};
+use crate::scope::Scope;
+use crate::shared_informer::{Parts, Shared, SharedInformer};
 use crate::status::InformerStatus;
 use crate::store::FixedState;
 
@@ -71,6 +73,7 @@ pub(crate) struct Settings {
     pub(crate) watch_timeout_min: Duration,
     /// One for each informer that may take in its first state at the same time.
     pub(crate) list_slots: Arc<Semaphore>,
+    pub(crate) default_scope: Scope,
 }
 
 impl Settings {
@@ -106,6 +109,7 @@ impl InformerFactory {
             handler_bound: 1024,
             watch_timeout_min: Duration::from_secs(300),
             list_slots: Arc::new(Semaphore::new(FIRST_LISTS)),
+            default_scope: Scope::all(),
         };
         InformerFactoryBuilder { cluster: cluster.into(), seed: None, start_time: None, settings }
     }
@@ -124,7 +128,23 @@ impl InformerFactory {
     where
         K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
     {
-        self.informer_for(ApiResource::erase::<K>(&()))
+        let builder = self.informer_for(ApiResource::erase::<K>(&()));
+        if is_cluster_scoped::<K>() { builder.cluster_scoped() } else { builder }
+    }
+
+    /// Sets up the informer of a typed resource's metadata: the server sends nothing else, and the cache holds nothing
+    /// else. Finish it with [`full`](InformerBuilder::full).
+    pub fn metadata<K>(&self) -> InformerBuilder<PartialObjectMeta<K>>
+    where
+        K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
+    {
+        let builder = self.informer_for(ApiResource::erase::<K>(&()));
+        if is_cluster_scoped::<K>() { builder.cluster_scoped() } else { builder }
+    }
+
+    /// As [`metadata`](Self::metadata), of any resource.
+    pub fn metadata_for(&self, resource: ApiResource) -> InformerBuilder<PartialObjectMeta<DynamicObject>> {
+        self.informer_for(resource)
     }
 
     /// Sets up the informer of any resource, without a compile-time type.
@@ -137,6 +157,12 @@ impl InformerFactory {
         InformerBuilder::new(self.clone(), resource)
     }
 
+    /// The namespaces, for scopes that select among them.
+    fn namespaces(&self) -> SharedInformer<PartialObjectMeta<DynamicObject>> {
+        let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Namespace"), "namespaces");
+        self.metadata_for(resource).cluster_scoped().scope(Scope::all()).full()
+    }
+
     /// The informer that was set up, or the one that was made alike before.
     pub(crate) fn get_or_create<K, R>(&self, options: InformerOptions<K>, representation: R) -> SharedInformer<K>
     where
@@ -144,12 +170,32 @@ impl InformerFactory {
         R: Representation<K>,
     {
         let Inner { cluster, settings, registry } = &*self.inner;
-        let InformerOptions { resource, scope, name, intake, depends_on, optional } = options;
-        let identity = Identity { form: TypeId::of::<(K, R)>(), resource, scope, name };
+        let InformerOptions { resource, cluster_scoped, name, intake, managed_fields, source, form, optional, .. } =
+            options;
+        let mut scope = options.scope.unwrap_or_else(|| settings.default_scope.clone());
+        if cluster_scoped {
+            scope = scope.without_namespaces();
+        }
+        let mut depends_on = options.depends_on;
+        let namespaces = scope.selector().map(|_| self.namespaces());
+        depends_on.extend(namespaces.iter().map(SharedInformer::shared));
+        let own = intake.filter.is_some() || intake.transform.is_some() || source.is_some();
+        let identity = Identity {
+            object: TypeId::of::<(K, R)>(),
+            form,
+            private: own && name.is_none(),
+            managed_fields,
+            strict: intake.strict,
+            resource,
+            scope,
+            name,
+        };
+        let source = source.unwrap_or_else(|| Arc::new(cluster.clone()));
         let make = |identity: &Arc<Identity>| {
             let (identity, registry) = (Arc::clone(identity), Arc::downgrade(registry));
             let settings = settings.clone();
-            Arc::new(Shared::new(cluster.clone(), identity, settings, Box::new(representation), intake, registry))
+            let parts = Parts { cluster: cluster.clone(), source, identity, settings, namespaces, registry };
+            Arc::new(Shared::new(parts, Box::new(representation), intake))
         };
         SharedInformer::new(registry.get_or_create(identity, depends_on, optional, make))
     }
@@ -289,6 +335,12 @@ impl InformerFactory {
     }
 }
 
+/// Whether a type says of itself that it has no namespaces.
+fn is_cluster_scoped<K: kube::Resource>() -> bool {
+    // Comparing `TypeId`s would take a bound that every generic caller had to repeat. Equal types have equal names.
+    std::any::type_name::<K::Scope>() == std::any::type_name::<ClusterResourceScope>()
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         // The last handle: nobody can start or stop the informers any more.
@@ -324,6 +376,14 @@ impl InformerFactoryBuilder {
     /// whole in memory.
     pub fn page_size(mut self, objects: u32) -> Self {
         self.settings.page_size = Some(objects).filter(|objects| *objects > 0);
+        self
+    }
+
+    /// What an informer covers that isn't given a scope of its own. Default: everything. One place thus decides for all
+    /// kinds; those without namespaces only take the selectors from it. Informers that this crate makes for itself
+    /// (of namespaces, for a scope that selects among them) aren't bound by it.
+    pub fn default_scope(mut self, scope: Scope) -> Self {
+        self.settings.default_scope = scope;
         self
     }
 

@@ -10,7 +10,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, Weak};
 
 use futures::FutureExt;
-use kube::api::ApiResource;
+use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Cluster;
@@ -22,10 +22,12 @@ use crate::indexer::{Index, Prepared};
 use crate::informer_factory::{Identity, Registry, Settings, settled};
 use crate::intake::Intake;
 use crate::lister::Lister;
+use crate::lister_watcher::ListerWatcher;
 use crate::lock::lock;
 use crate::reflector;
 use crate::representation::Representation;
-use crate::request::{Scope, informer_name};
+use crate::request::informer_name;
+use crate::scope::Scope;
 use crate::status::{InformerState, InformerStatus, StatusCell};
 use crate::store::Store;
 use crate::task_set::TaskSet;
@@ -52,7 +54,13 @@ pub struct SharedInformer<K: 'static> {
 
 /// What an informer's handles and its task share.
 pub(crate) struct Shared<K> {
+    #[allow(dead_code, reason = "live reads and discovery build on it")]
     pub(crate) cluster: Cluster,
+    /// Where its lists and watches go.
+    pub(crate) source: Arc<dyn ListerWatcher>,
+    /// What its scope selects among.
+    #[allow(dead_code, reason = "showing what's selected builds on it")]
+    pub(crate) namespaces: Option<SharedInformer<PartialObjectMeta<DynamicObject>>>,
     identity: Arc<Identity>,
     pub(crate) resource: ApiResource,
     pub(crate) scope: Scope,
@@ -66,6 +74,16 @@ pub(crate) struct Shared<K> {
     registry: Weak<Registry>,
     /// Lock rank 2.
     handlers: Mutex<Handlers<K>>,
+}
+
+/// What an informer is made of, but for what depends on the type of its objects.
+pub(crate) struct Parts {
+    pub(crate) cluster: Cluster,
+    pub(crate) source: Arc<dyn ListerWatcher>,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) settings: Settings,
+    pub(crate) namespaces: Option<SharedInformer<PartialObjectMeta<DynamicObject>>>,
+    pub(crate) registry: Weak<Registry>,
 }
 
 struct Handlers<K> {
@@ -306,14 +324,8 @@ fn is_hopeless(state: &InformerState) -> bool {
 // === impl Shared ===
 
 impl<K: Send + Sync + 'static> Shared<K> {
-    pub(crate) fn new(
-        cluster: Cluster,
-        identity: Arc<Identity>,
-        settings: Settings,
-        representation: Box<dyn Representation<K>>,
-        intake: Intake<K>,
-        registry: Weak<Registry>,
-    ) -> Self {
+    pub(crate) fn new(parts: Parts, representation: Box<dyn Representation<K>>, intake: Intake<K>) -> Self {
+        let Parts { cluster, source, identity, settings, namespaces, registry } = parts;
         let handlers = Handlers {
             queues: Vec::new(),
             waiting: Vec::new(),
@@ -324,6 +336,8 @@ impl<K: Send + Sync + 'static> Shared<K> {
         };
         Self {
             cluster,
+            source,
+            namespaces,
             name: informer_name(&identity.resource, &identity.scope, identity.name.as_deref()),
             status: StatusCell::new(settings.clock),
             resource: identity.resource.clone(),
@@ -413,9 +427,14 @@ impl<K: Send + Sync + 'static> Shared<K> {
         counters.conflated = conflated;
         InformerStatus {
             informer: self.name.clone(),
+            kind: self.resource.kind.clone(),
+            form: self.identity.form.to_owned(),
+            scope: self.scope.to_string().trim_start().to_owned(),
+            also_held_as: self.registry.upgrade().map(|all| all.also_held_as(&self.identity)).unwrap_or_default(),
             state: self.status.state(),
             synced: self.status.synced(),
             objects: self.store.len(),
+            bytes: 0,
             resource_version: self.store.resource_version(),
             counters,
             last_error: numbers.last_error,

@@ -132,6 +132,15 @@ pub enum RelistReason {
 pub struct InformerStatus {
     /// The informer's name, such as `deployments.apps/v1 in namespace "web"`.
     pub informer: String,
+    /// The kind of its objects.
+    pub kind: String,
+    /// The form in which it holds them: `full`, `full, dynamic`, `metadata`, or the type of the representation.
+    pub form: String,
+    /// The part of the resource that it covers; empty for all of it.
+    pub scope: String,
+    /// Other informers of the same factory that hold some of the same objects, as in `metadata of secrets/v1`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also_held_as: Vec<String>,
     /// What it's doing.
     #[serde(flatten)]
     pub state: InformerState,
@@ -139,6 +148,8 @@ pub struct InformerStatus {
     pub synced: bool,
     /// How many objects the cache holds.
     pub objects: usize,
+    /// How much memory they take. Not counted yet: 0.
+    pub bytes: u64,
     /// The resource version up to which the cache follows the server; empty before the first sync.
     pub resource_version: String,
     /// What happened so far.

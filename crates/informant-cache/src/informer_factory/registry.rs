@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::order::levels;
 use crate::error::{NotSynced, StartError, SyncError};
 use crate::lock::lock;
-use crate::request::Scope;
+use crate::scope::Scope;
 use crate::shared_informer::{self, AnyInformer, Shared};
 use crate::status::{AvailabilityCheck, InformerState, InformerStatus, MissingCause};
 use crate::task_set::TaskSet;
@@ -33,6 +33,8 @@ struct Inner {
     life: Life,
     /// Resources that somebody said to be missing.
     excluded: Vec<ApiResource>,
+    /// Resources of which it was said that they're held more than once.
+    warned: Vec<ApiResource>,
 }
 
 #[derive(Default)]
@@ -65,7 +67,13 @@ pub(super) struct Entry {
 /// What makes two requests for an informer the same. The type covers the object's type and its representation.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Identity {
-    pub(crate) form: TypeId,
+    pub(crate) object: TypeId,
+    /// The same in words.
+    pub(crate) form: &'static str,
+    /// Has functions that can't be compared and no name: it's nobody else's.
+    pub(crate) private: bool,
+    pub(crate) managed_fields: bool,
+    pub(crate) strict: bool,
     pub(crate) resource: ApiResource,
     pub(crate) scope: Scope,
     /// As its users name it, `None` for the plain one.
@@ -82,7 +90,7 @@ impl Registry {
     ) -> Arc<Shared<K>> {
         let identity = Arc::new(identity);
         let mut inner = lock(&self.inner);
-        if let Some(position) = inner.entries.iter().position(|entry| entry.identity == identity)
+        if let Some(position) = inner.entries.iter().position(|entry| entry.identity.is_same(&identity))
             && let Some(entry) = inner.entries.get(position)
             && let Ok(known) = Arc::clone(&entry.informer).into_any().downcast::<Shared<K>>()
         {
@@ -98,6 +106,7 @@ impl Registry {
             required: !optional,
             foreign: false,
         };
+        inner.warn_of_overlap(&entry);
         inner.begin(&entry);
         inner.entries.push(entry);
         shared
@@ -106,7 +115,11 @@ impl Registry {
     pub(super) fn register(&self, informer: Arc<dyn AnyInformer>) -> bool {
         let identity = informer.identity();
         let mut inner = lock(&self.inner);
-        if inner.entries.iter().any(|entry| entry.identity == identity) {
+        if inner
+            .entries
+            .iter()
+            .any(|entry| Arc::ptr_eq(&entry.identity, &identity) || entry.identity.is_same(&identity))
+        {
             return false;
         }
         let entry =
@@ -243,12 +256,52 @@ impl Registry {
         lock(&self.inner).entries.clone()
     }
 
+    /// The other informers that hold objects of this one, as in `metadata of secrets/v1`.
+    pub(crate) fn also_held_as(&self, identity: &Arc<Identity>) -> Vec<String> {
+        let inner = lock(&self.inner);
+        let others = inner.entries.iter().filter(|entry| !Arc::ptr_eq(&entry.identity, identity));
+        let others = others.filter(|entry| entry.identity.overlaps(identity));
+        others.map(|entry| entry.identity.describe(entry.informer.name())).collect()
+    }
+
     pub(super) fn statuses(&self) -> Vec<InformerStatus> {
         self.entries().iter().map(|entry| entry.informer.status()).collect()
     }
 }
 
+impl Identity {
+    fn is_same(&self, other: &Self) -> bool {
+        !self.private && self == other
+    }
+
+    /// Whether objects of one are also objects of the other, as far as that can be told.
+    fn overlaps(&self, other: &Self) -> bool {
+        let names = |identity: &Self| (identity.resource.group.clone(), identity.resource.plural.clone());
+        names(self) == names(other) && self.scope.overlaps(&other.scope)
+    }
+
+    /// As in `metadata of secrets/v1 in namespace "web"`.
+    fn describe(&self, name: &str) -> String {
+        format!("{} of {name}", self.form)
+    }
+}
+
 impl Inner {
+    /// Says once for each resource that it's held more than once.
+    fn warn_of_overlap(&mut self, entry: &Entry) {
+        let resource = entry.informer.resource();
+        if self.warned.iter().any(|warned| is_same_resource(warned, resource)) {
+            return;
+        }
+        let Some(other) = self.entries.iter().find(|other| other.identity.overlaps(&entry.identity)) else { return };
+        tracing::warn!(
+            one = %other.identity.describe(other.informer.name()),
+            other = %entry.identity.describe(entry.informer.name()),
+            "objects are held in memory more than once: two informers cover them"
+        );
+        self.warned.push(resource.clone());
+    }
+
     /// Starts an informer, if it's time for that and nobody holds it back.
     fn begin(&self, entry: &Entry) {
         if entry.foreign {

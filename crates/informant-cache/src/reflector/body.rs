@@ -25,13 +25,13 @@ pub(super) struct Answer {
 
 /// Sends a request; an answer that isn't a success is an error.
 pub(super) async fn send<K: 'static>(informer: &Shared<K>, request: &Request) -> Result<Answer, RequestError> {
-    let url = request.url(&informer.resource, &informer.scope);
+    let url = request.url(&informer.resource, &informer.scope, None);
     let request = http::Request::get(url).header(header::ACCEPT, informer.representation.accept()).body(());
     let request = request.map_err(|error| {
         RequestError::new(RequestErrorKind::Malformed, format!("the request can't be built: {error}"))
     })?;
-    let answer = tokio::time::timeout(HEAD_PATIENCE, informer.cluster.send(request)).await;
-    let answer = answer.map_err(|_| paused(HEAD_PATIENCE))?.map_err(|error| RequestError::from_connection(&error))?;
+    let answer = tokio::time::timeout(HEAD_PATIENCE, informer.source.request(request)).await;
+    let answer = answer.map_err(|_| paused(HEAD_PATIENCE))??;
     let (parts, body) = answer.into_parts();
     let mut answer = Answer { body };
     if parts.status.is_success() {

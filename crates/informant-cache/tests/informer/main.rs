@@ -7,6 +7,7 @@ mod factory;
 mod faults;
 mod handlers;
 mod index;
+mod options;
 mod representation;
 mod scripted;
 mod sockets;
