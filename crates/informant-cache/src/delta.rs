@@ -19,6 +19,8 @@ pub(crate) enum Delta<K> {
     Upsert(Cached<K>),
     /// The object is gone; `last` is its final state if the server gave one that could be decoded.
     Delete { key: ObjectKey, last: Option<Cached<K>> },
+    /// The object is there, but no longer in what the informer covers.
+    Leave { key: ObjectKey },
 }
 
 /// A new state of everything in scope, in the order the server sent it.
@@ -32,6 +34,8 @@ enum Staged<K> {
     Object(Cached<K>),
     /// The server has it, and it can't be decoded: whatever the store has under this key stays.
     Undecodable(ObjectKey),
+    /// The server has it, and the informer doesn't want it.
+    Left(ObjectKey),
     Gone(ObjectKey),
 }
 
@@ -41,7 +45,7 @@ impl<K> Delta<K> {
     pub(crate) fn new_object(&self) -> Option<&Cached<K>> {
         match self {
             Self::Upsert(object) => Some(object),
-            Self::Delete { .. } => None,
+            Self::Delete { .. } | Self::Leave { .. } => None,
         }
     }
 }
@@ -61,6 +65,11 @@ impl<K> Staging<K> {
 
     pub(crate) fn insert_undecodable(&mut self, key: ObjectKey) {
         self.put(Staged::Undecodable(key));
+    }
+
+    /// The server has this object, and it isn't in what the informer covers.
+    pub(crate) fn leave(&mut self, key: ObjectKey) {
+        self.put(Staged::Left(key));
     }
 
     pub(crate) fn remove(&mut self, key: ObjectKey) {
@@ -104,22 +113,23 @@ impl<K> Staging<K> {
 }
 
 impl<K: 'static> Staging<K> {
-    /// What leads from the store's state to this one: deletes first, then the rest in the server's order. Objects that
-    /// the store has already aren't in it.
-    pub(crate) fn into_deltas(self, store: &Store<K>) -> Vec<Delta<K>> {
-        let mut vanished: Vec<ObjectKey> =
-            store.list().iter().map(Cached::key).filter(|key| !self.holds(key)).cloned().collect();
+    /// What leads from the state of a part of the store (`None`: of all of it) to this one: deletes first, then the rest
+    /// in the server's order. Objects that the store has already aren't in it.
+    pub(crate) fn into_deltas(self, store: &Store<K>, part: Option<&str>) -> Vec<Delta<K>> {
+        let mut vanished = store.held_keys(part);
+        vanished.retain(|key| !self.holds(key));
         // The store has no order of its own.
         vanished.sort_unstable();
         let deletes = vanished.into_iter().map(|key| Delta::Delete { key, last: None });
-        let upserts = self.objects.into_iter().filter_map(|staged| match staged {
+        let rest = self.objects.into_iter().filter_map(|staged| match staged {
             Staged::Object(object) => {
-                let unchanged = store.get(object.key().as_str()).is_some_and(|old| old.is_same(&object));
+                let unchanged = store.held(object.key()).is_some_and(|old| old.is_same(&object));
                 (!unchanged).then_some(Delta::Upsert(object))
             }
+            Staged::Left(key) => store.held(&key).map(|_| Delta::Leave { key }),
             Staged::Undecodable(_) | Staged::Gone(_) => None,
         });
-        deletes.chain(upserts).collect()
+        deletes.chain(rest).collect()
     }
 }
 
@@ -129,7 +139,7 @@ impl<K> Staged<K> {
     fn key(&self) -> &ObjectKey {
         match self {
             Self::Object(object) => object.key(),
-            Self::Undecodable(key) | Self::Gone(key) => key,
+            Self::Undecodable(key) | Self::Left(key) | Self::Gone(key) => key,
         }
     }
 }

@@ -49,6 +49,9 @@ pub enum FinalState {
     /// The deletion itself was missed: the object was absent from a new list, or its kind vanished. The object is the
     /// last state known; it may have changed before it was deleted. client-go calls this a tombstone.
     Unknown,
+    /// The object may well live on, but left what the informer covers: its namespace isn't chosen any more, or the
+    /// informer's filter no longer lets it pass. The object is the last state that was covered.
+    OutOfScope,
 }
 
 /// The kind of an [`Event`], for logs and predicates.

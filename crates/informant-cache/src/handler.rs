@@ -285,19 +285,18 @@ impl<K> Queue<K> {
         self.wake.notify_one();
     }
 
-    /// The informer's first whole state. It doesn't count against the bound: it's never more than the store holds.
-    pub(crate) fn push_initial(&self, events: &[Event<K>]) {
-        let objects = events.iter().map(|event| event.cached().clone()).collect();
-        self.replay(objects, true);
-    }
-
     /// Adds events in their order.
-    pub(crate) fn push(&self, events: &[Event<K>]) {
+    ///
+    /// `completes`: with these the initial state is complete.
+    pub(crate) fn push(&self, events: &[Event<K>], completes: bool) {
         if self.closed.is_cancelled() {
             return;
         }
         let mut backlog = lock(&self.backlog);
         let all_taken = events.iter().try_for_each(|event| backlog.push(event.clone()));
+        if completes {
+            backlog.end_initial_state();
+        }
         drop(backlog);
         if all_taken.is_err() {
             let bound = "its backlog reached its bound and it asked for every event";

@@ -62,6 +62,8 @@ pub(crate) struct Indexer<K> {
 #[derive(Default)]
 pub(crate) struct Prepared {
     covered: Vec<u64>,
+    /// How often the store had changed what it shows.
+    visible_changes: u64,
     values: Vec<Vec<(u64, Option<Values>)>>,
 }
 
@@ -239,14 +241,24 @@ impl<K> Indexer<K> {
 // === impl Prepared ===
 
 impl Prepared {
+    /// Begins anew if the store shows other objects by now.
+    pub(crate) fn start(&mut self, visible_changes: u64) {
+        if self.visible_changes != visible_changes {
+            *self = Self { visible_changes, ..Self::default() };
+        }
+    }
+
+    pub(crate) fn is_for(&self, visible_changes: u64) -> bool {
+        self.visible_changes == visible_changes
+    }
+
     /// Computes what's missing for these indexes; returns how many calls panicked.
     pub(crate) fn complete<'a, K: 'static>(
         &mut self,
         functions: &[(u64, IndexFunction<K>)],
         objects: impl Iterator<Item = Option<&'a Cached<K>>>,
     ) -> u64 {
-        let missing: Vec<_> = functions.iter().filter(|(id, _)| !self.covered.contains(id)).collect();
-        if missing.is_empty() {
+        if functions.is_empty() {
             return 0;
         }
         let mut panics = 0;
@@ -255,14 +267,19 @@ impl Prepared {
                 self.values.push(Vec::new());
             }
             let (Some(object), Some(values)) = (object, self.values.get_mut(position)) else { continue };
+            let missing = functions.iter().filter(|(id, _)| values.iter().all(|(known, _)| known != id));
+            let missing: Vec<_> = missing.collect();
+            if missing.is_empty() {
+                continue;
+            }
             let object = object.object();
-            for (id, function) in &missing {
+            for (id, function) in missing {
                 let computed = catch_unwind(AssertUnwindSafe(|| function(&object))).ok();
                 panics += u64::from(computed.is_none());
                 values.push((*id, computed));
             }
         }
-        self.covered.extend(missing.iter().map(|(id, _)| *id));
+        self.covered = functions.iter().map(|(id, _)| *id).collect();
         panics
     }
 

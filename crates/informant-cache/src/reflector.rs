@@ -28,6 +28,7 @@ use crate::head::{Bookmark, ListHead, WatchEvent};
 use crate::request::Request;
 use crate::shared_informer::Shared;
 use crate::status::{AvailabilityCheck, InformerState, MissingCause, RelistReason};
+use crate::store::Progress;
 
 /// A watch whose end is this much overdue is taken for dead: the server was asked to end it.
 const WATCH_MARGIN: Duration = Duration::from_secs(30);
@@ -164,7 +165,8 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         match self.decoder.item(item) {
             Found::Object(object) => self.staging.insert(object),
             Found::Undecodable(key) => self.staging.insert_undecodable(key),
-            Found::Unreadable(_) | Found::OtherKind | Found::Unwanted(_) => {}
+            Found::Unwanted(key) => self.staging.leave(key),
+            Found::Unreadable(_) | Found::OtherKind => {}
         }
     }
 
@@ -270,7 +272,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
                 Delta::Delete { key, last: None }
             }
             // To those who want other objects only, one that they no longer want is gone.
-            (_, Found::Unwanted(key)) => Delta::Delete { key, last: None },
+            (_, Found::Unwanted(key)) => Delta::Leave { key },
             (ChangeKind::Added | ChangeKind::Modified, Found::Object(object)) => Delta::Upsert(object),
             (ChangeKind::Added | ChangeKind::Modified, Found::Undecodable(key)) => {
                 let output = self.step(Input::Changed { kind, resource_version });
@@ -284,6 +286,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         match (output.store, delta) {
             (StoreAction::Stage, Delta::Upsert(object)) => self.staging.insert(object),
             (StoreAction::Stage, Delta::Delete { key, .. }) => self.staging.remove(key),
+            (StoreAction::Stage, Delta::Leave { key }) => self.staging.leave(key),
             (_, delta) => self.batch.push(delta),
         }
         output
@@ -338,23 +341,25 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         if self.batch.is_empty() && self.informer.store.resource_version() == resource_version {
             return;
         }
-        self.informer.publish(std::mem::take(&mut self.batch), Some(resource_version), false);
+        let progress = Progress { part: None, resource_version };
+        self.informer.publish(std::mem::take(&mut self.batch), Some(progress), false);
     }
 
     /// Publishes the state that was taken in, as its difference from the store.
     fn commit(&mut self) {
         let staging = std::mem::take(&mut self.staging);
         self.decoder.keep(|key| staging.holds(key));
-        let deltas = staging.into_deltas(&self.informer.store);
-        self.informer.publish(deltas, Some(self.state.resource_version()), true);
+        let deltas = staging.into_deltas(&self.informer.store, None);
+        let progress = Progress { part: None, resource_version: self.state.resource_version() };
+        self.informer.publish(deltas, Some(progress), true);
     }
 
     fn clear(&mut self) {
         self.staging.clear();
         self.batch.clear();
         self.decoder.keep(|_| false);
-        let deltas = Staging::default().into_deltas(&self.informer.store);
-        self.informer.publish(deltas, Some(""), false);
+        let deltas = Staging::default().into_deltas(&self.informer.store, None);
+        self.informer.publish(deltas, Some(Progress { part: None, resource_version: "" }), false);
     }
 
     fn show_phase(&mut self) {

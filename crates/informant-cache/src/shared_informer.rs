@@ -29,7 +29,7 @@ use crate::representation::Representation;
 use crate::request::informer_name;
 use crate::scope::Scope;
 use crate::status::{InformerState, InformerStatus, StatusCell};
-use crate::store::Store;
+use crate::store::{Appearing, Applied, Progress, Store, Visible};
 use crate::task_set::TaskSet;
 
 /// A shared informer over the objects `K` of one resource and scope, made by an
@@ -353,26 +353,60 @@ impl<K: Send + Sync + 'static> Shared<K> {
     }
 
     /// Changes the store and then tells the handlers. `completes`: with these deltas the store holds a whole state.
-    pub(crate) fn publish(&self, mut deltas: Vec<Delta<K>>, resource_version: Option<&str>, completes: bool) {
+    pub(crate) fn publish(&self, mut deltas: Vec<Delta<K>>, progress: Option<Progress<'_>>, completes: bool) {
         let (mut prepared, mut index_panics) = (Prepared::default(), 0);
         let applied = loop {
             // Index functions are the user's, so they run before any lock is taken.
             index_panics += self.store.prepare(&deltas, &mut prepared);
             let mut handlers = lock(&self.handlers);
             let first = completes && !handlers.synced;
-            if let Some(applied) = self.store.apply(&mut deltas, &mut prepared, first, resource_version) {
+            if let Some(applied) = self.store.apply(&mut deltas, &mut prepared, first, progress) {
                 handlers.tell(&applied.events, first);
                 handlers.synced |= completes;
                 break applied;
             }
         };
+        self.count(&applied, index_panics);
+        if completes {
+            self.status.set_synced();
+        }
+    }
+
+    /// Shows the objects of these namespaces and no others (cluster-scoped ones always). The handlers are told of those
+    /// that appear as added, and of those that don't show any more as deleted, out of scope.
+    ///
+    /// It takes effect as one step, in one order with everything that's published. Cost: by the number of namespaces and
+    /// of the objects that move.
+    #[allow(dead_code, reason = "scopes of many namespaces build on it")]
+    pub(crate) fn set_visible(&self, visible: &Visible) {
+        let (mut appearing, mut index_panics) = (Appearing::default(), 0);
+        let applied = loop {
+            // As above: user code runs before any lock is taken.
+            index_panics += self.store.prepare_visible(visible, &mut appearing);
+            let mut handlers = lock(&self.handlers);
+            if let Some(applied) = self.store.set_visible(visible, &mut appearing) {
+                handlers.tell(&applied.events, false);
+                break applied;
+            }
+        };
+        self.count(&applied, index_panics);
+    }
+
+    /// Forgets a namespace's objects, shown or not; the handlers are told that they're out of scope.
+    #[allow(dead_code, reason = "scopes of many namespaces build on it")]
+    pub(crate) fn remove_namespace(&self, namespace: &str) {
+        let mut handlers = lock(&self.handlers);
+        let applied = self.store.remove_namespace(namespace);
+        handlers.tell(&applied.events, false);
+        drop(handlers);
+        self.count(&applied, 0);
+    }
+
+    fn count(&self, applied: &Applied<K>, index_panics: u64) {
         self.status.count(|counters| {
             counters.events += applied.events.len() as u64;
             counters.index_panics += index_panics;
         });
-        if completes {
-            self.status.set_synced();
-        }
     }
 
     /// Adds a handler in one critical section with publishing: it gets the store's content, then every later change.
@@ -446,14 +480,11 @@ impl<K: Send + Sync + 'static> Shared<K> {
 
 impl<K> Handlers<K> {
     /// Puts events into every handler's backlog.
-    fn tell(&mut self, events: &[Event<K>], initial: bool) {
+    /// `completes`: with these the initial state is complete.
+    fn tell(&mut self, events: &[Event<K>], completes: bool) {
         self.prune();
         for queue in &self.queues {
-            if initial {
-                queue.push_initial(events);
-            } else {
-                queue.push(events);
-            }
+            queue.push(events, completes);
         }
     }
 

@@ -5,15 +5,18 @@
 //! replaced objects are dropped after it.
 //!
 //! Invariants:
-//! 1. every object is in `objects` and, if namespaced, in exactly one bucket of `namespaces`; empty buckets are removed;
-//! 2. [`Store::apply`] returns events that, key by key, lead from the state before to the state after.
+//! 1. every shown object is in `objects` and, if namespaced, in exactly one bucket of `namespaces`; every other is in one
+//!    bucket of `hidden`; empty buckets are removed;
+//! 2. [`Store::apply`] returns events that, key by key, lead from the shown state before to the shown state after.
 
 mod table;
+mod visible;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, RwLock};
 
 pub(crate) use table::{FixedState, Table};
+pub(crate) use visible::{Appearing, Visible};
 
 use crate::delta::Delta;
 use crate::event::{Event, FinalState};
@@ -30,8 +33,22 @@ pub(crate) struct Store<K> {
 struct Inner<K> {
     objects: Table<K>,
     namespaces: HashMap<Arc<str>, Table<K>, FixedState>,
+    hidden: HashMap<Arc<str>, Table<K>, FixedState>,
+    visible: Visible,
+    /// How often `visible` changed.
+    visible_changes: u64,
     indexer: Indexer<K>,
-    resource_version: String,
+    /// How far each part follows the server: one namespace, or all under the empty name.
+    versions: BTreeMap<Arc<str>, String>,
+}
+
+/// How far a batch brings the store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Progress<'a> {
+    /// The namespace that the batch is about, `None` for all.
+    pub(crate) part: Option<&'a str>,
+    /// Where the server was.
+    pub(crate) resource_version: &'a str,
 }
 
 /// What applying a batch brought.
@@ -46,8 +63,11 @@ impl<K: 'static> Store<K> {
         let inner = Inner {
             objects: Table::default(),
             namespaces: HashMap::default(),
+            hidden: HashMap::default(),
+            visible: Visible::All,
+            visible_changes: 0,
             indexer: Indexer::default(),
-            resource_version: String::new(),
+            versions: BTreeMap::new(),
         };
         Self { inner: RwLock::new(inner) }
     }
@@ -56,6 +76,26 @@ impl<K: 'static> Store<K> {
 
     pub(crate) fn get(&self, key: &str) -> Option<Cached<K>> {
         read(&self.inner).objects.get(key).cloned()
+    }
+
+    /// The object, whether it's shown or not.
+    pub(crate) fn held(&self, key: &ObjectKey) -> Option<Cached<K>> {
+        let inner = read(&self.inner);
+        let hidden = || inner.hidden.get(key.namespace()?)?.get(key.as_str());
+        inner.objects.get(key.as_str()).or_else(hidden).cloned()
+    }
+
+    /// The keys of a part's objects (`None`: of all), whether they're shown or not.
+    pub(crate) fn held_keys(&self, part: Option<&str>) -> Vec<ObjectKey> {
+        let inner = read(&self.inner);
+        let key = |object: &Cached<K>| object.key().clone();
+        match part {
+            None => inner.objects.iter().chain(inner.hidden.values().flat_map(Table::iter)).map(key).collect(),
+            Some(part) => {
+                let tables = [inner.namespaces.get(part), inner.hidden.get(part)];
+                tables.into_iter().flatten().flat_map(Table::iter).map(key).collect()
+            }
+        }
     }
 
     pub(crate) fn list(&self) -> Vec<Cached<K>> {
@@ -76,8 +116,15 @@ impl<K: 'static> Store<K> {
         read(&self.inner).objects.len()
     }
 
+    /// How far the store follows the server: where the part is that's furthest behind. Empty before every part is there.
     pub(crate) fn resource_version(&self) -> String {
-        read(&self.inner).resource_version.clone()
+        read(&self.inner).resource_version().to_owned()
+    }
+
+    /// How far a part follows the server; empty before it's there.
+    #[allow(dead_code, reason = "scopes of many namespaces build on it")]
+    pub(crate) fn resource_version_of(&self, part: Option<&str>) -> String {
+        read(&self.inner).versions.get(part.unwrap_or("")).cloned().unwrap_or_default()
     }
 
     /// Reads an index: the answer is from one moment.
@@ -87,34 +134,44 @@ impl<K: 'static> Store<K> {
 
     // --- writing ---
 
+    /// Says that there's a part of which nothing is known yet.
+    #[allow(dead_code, reason = "scopes of many namespaces build on it")]
+    pub(crate) fn add_part(&self, part: &str) {
+        write(&self.inner).versions.entry(part.into()).or_default();
+    }
+
     /// Computes what the indexes need of a batch. It calls the user's functions, so no lock may be held; returns how many
     /// of the calls panicked.
     pub(crate) fn prepare(&self, deltas: &[Delta<K>], prepared: &mut Prepared) -> u64 {
-        let functions = read(&self.inner).indexer.functions();
-        prepared.complete(&functions, deltas.iter().map(Delta::new_object))
+        let (functions, visible) = {
+            let inner = read(&self.inner);
+            prepared.start(inner.visible_changes);
+            (inner.indexer.functions(), inner.visible.clone())
+        };
+        // What isn't shown isn't indexed.
+        let shown = |object: &&Cached<K>| visible.shows(object.key());
+        prepared.complete(&functions, deltas.iter().map(|delta| delta.new_object().filter(shown)))
     }
 
     /// Applies a batch, and takes over the resource version that the server was at. `None`, with nothing done, if an
-    /// index was added since the batch was prepared.
+    /// index was added, or others are shown, since the batch was prepared.
     pub(crate) fn apply(
         &self,
         deltas: &mut Vec<Delta<K>>,
         prepared: &mut Prepared,
         initial: bool,
-        resource_version: Option<&str>,
+        progress: Option<Progress<'_>>,
     ) -> Option<Applied<K>> {
         let mut inner = write(&self.inner);
-        if !prepared.covers(&inner.indexer) {
+        if !prepared.is_for(inner.visible_changes) || !prepared.covers(&inner.indexer) {
             return None;
         }
         let mut applied = Applied { events: Vec::with_capacity(deltas.len()), replaced: Vec::new() };
         for (position, delta) in deltas.drain(..).enumerate() {
             inner.apply(delta, position, prepared, initial, &mut applied);
         }
-        if let Some(resource_version) = resource_version
-            && inner.resource_version != resource_version
-        {
-            resource_version.clone_into(&mut inner.resource_version);
+        if let Some(progress) = progress {
+            inner.progress(progress);
         }
         Some(applied)
     }
@@ -151,6 +208,21 @@ impl<K: 'static> Store<K> {
 // === impl Inner ===
 
 impl<K> Inner<K> {
+    fn progress(&mut self, Progress { part, resource_version }: Progress<'_>) {
+        let part = part.unwrap_or("");
+        match self.versions.get_mut(part) {
+            Some(version) if version == resource_version => {}
+            Some(version) => resource_version.clone_into(version),
+            None => drop(self.versions.insert(part.into(), resource_version.to_owned())),
+        }
+    }
+
+    fn resource_version(&self) -> &str {
+        // Versions are numbers; one that isn't can't be compared, and counts as the least.
+        let number = |version: &&String| version.parse::<u128>().unwrap_or(0);
+        self.versions.values().min_by_key(number).map_or("", String::as_str)
+    }
+
     fn apply(
         &mut self,
         delta: Delta<K>,
@@ -160,6 +232,7 @@ impl<K> Inner<K> {
         applied: &mut Applied<K>,
     ) {
         match delta {
+            Delta::Upsert(object) if !self.visible.shows(object.key()) => applied.replaced.extend(self.hide(object)),
             Delta::Upsert(object) => {
                 if self
                     .objects
@@ -183,14 +256,33 @@ impl<K> Inner<K> {
                 };
                 applied.events.push(event);
             }
-            Delta::Delete { key, last } => self.delete(&key, last, applied),
+            Delta::Delete { key, last } => self.delete(&key, last, FinalState::Unknown, applied),
+            Delta::Leave { key } => self.delete(&key, None, FinalState::OutOfScope, applied),
         }
     }
 
-    fn delete(&mut self, key: &ObjectKey, last: Option<Cached<K>>, applied: &mut Applied<K>) {
+    /// Keeps an object that isn't shown; returns what it takes the place of.
+    fn hide(&mut self, object: Cached<K>) -> Option<Cached<K>> {
+        let namespace = object.key().namespace()?;
+        match self.hidden.get_mut(namespace) {
+            Some(bucket) => bucket.insert(object),
+            None => self.hidden.entry(namespace.into()).or_default().insert(object),
+        }
+    }
+
+    /// `unseen`: what to say of an end whose last state isn't known.
+    fn delete(&mut self, key: &ObjectKey, last: Option<Cached<K>>, unseen: FinalState, applied: &mut Applied<K>) {
         let Some(old) = self.objects.remove(key.as_str()) else {
             // What nobody was told of is no loss to anybody.
             applied.replaced.extend(last);
+            if let Some(namespace) = key.namespace()
+                && let Some(bucket) = self.hidden.get_mut(namespace)
+            {
+                applied.replaced.extend(bucket.remove(key.as_str()));
+                if bucket.is_empty() {
+                    self.hidden.remove(namespace);
+                }
+            }
             return;
         };
         self.indexer.remove_object(key);
@@ -210,7 +302,7 @@ impl<K> Inner<K> {
             }
             other => {
                 applied.replaced.extend(other);
-                Event::Deleted { object: old, final_state: FinalState::Unknown }
+                Event::Deleted { object: old, final_state: unseen }
             }
         };
         applied.events.push(event);
@@ -236,16 +328,18 @@ mod tests {
     use crate::indexer::Index;
     use crate::representation::Held;
 
-    fn object(number: u64, version: u64) -> Cached<u64> {
+    /// An object in one of the namespaces ns0, ns1 and ns2.
+    pub(super) fn object(number: u64, version: u64) -> Cached<u64> {
         let key = ObjectKey::namespaced(&format!("ns{}", number % 3), &format!("o{number}"));
         Cached::new(key, "uid", &version.to_string(), Held::Full(Arc::new(version)))
     }
 
-    fn apply(store: &Store<u64>, deltas: Vec<Delta<u64>>) -> Vec<Event<u64>> {
+    pub(super) fn apply(store: &Store<u64>, deltas: Vec<Delta<u64>>) -> Vec<Event<u64>> {
         let (mut deltas, mut prepared) = (deltas, Prepared::default());
         loop {
             store.prepare(&deltas, &mut prepared);
-            if let Some(applied) = store.apply(&mut deltas, &mut prepared, false, Some("1")) {
+            let progress = Progress { part: None, resource_version: "1" };
+            if let Some(applied) = store.apply(&mut deltas, &mut prepared, false, Some(progress)) {
                 return applied.events;
             }
         }

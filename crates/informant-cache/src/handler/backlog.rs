@@ -16,8 +16,8 @@ use crate::object::Cached;
 use crate::store::FixedState;
 
 pub(crate) struct Backlog<K> {
-    /// The informer's first whole state, or the store's content when a late handler was added; handed out before the
-    /// events, as initial adds. It isn't bound: it's never more than the store holds.
+    /// The first whole state of a part of the informer, or the store's content when a late handler was added; handed out
+    /// before the events, as initial adds. It isn't bound: it's never more than the store holds.
     replay: VecDeque<Cached<K>>,
     waiting: VecDeque<Slot<K>>,
     /// The number of the first slot in `waiting`; slots are numbered as they come.
@@ -88,6 +88,11 @@ impl<K> Backlog<K> {
     }
 
     pub(crate) fn push(&mut self, event: Event<K>) -> Result<(), Full> {
+        if let Event::Added { object, initial: true } = event {
+            // Before it nobody knew of the object, so there's no event of it that it could overtake.
+            self.replay.push_back(object);
+            return Ok(());
+        }
         if self.events >= self.bound && self.last_of.is_none() {
             if self.overflow == Overflow::End {
                 return Err(Full);

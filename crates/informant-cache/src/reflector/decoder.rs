@@ -114,7 +114,7 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
             }
         };
         let (uid, resource_version) = (head.uid(), head.resource_version());
-        let known = self.informer.store.get(key.as_str()).filter(|known| known.is_at(uid, resource_version));
+        let known = self.informer.store.held(&key).filter(|known| known.is_at(uid, resource_version));
         if let Some(known) = known {
             return Found::Object(known);
         }

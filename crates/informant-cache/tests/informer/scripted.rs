@@ -89,5 +89,6 @@ pub(crate) fn show(event: &Event<ConfigMap>) -> String {
         Event::Updated { old, new } => format!("{old:?}>{}", new.resource_version()),
         Event::Deleted { object, final_state: FinalState::Known } => format!("-{object:?}"),
         Event::Deleted { object, final_state: FinalState::Unknown } => format!("-?{object:?}"),
+        Event::Deleted { object, final_state: FinalState::OutOfScope } => format!("-~{object:?}"),
     }
 }
