@@ -1,4 +1,4 @@
-//! Protobuf request bodies of built-in kinds, decoded by a checked-in table.
+//! Protobuf of built-in kinds, by a checked-in table: request bodies are decoded here, answers are written by [`encode`].
 //!
 //! kubectl's generators, helm and every Go program send built-in kinds this way and don't fall back to JSON. The table is
 //! made from Go's struct tags (`peers/protobuf-table`), since the `.proto` files say neither which fields are pointers nor
@@ -8,6 +8,7 @@
 //! Bodies are outside data: nothing here panics, recursion and the number of values are bounded, and an error names the
 //! field at which the body broke.
 
+pub(crate) mod encode;
 mod table;
 mod wire;
 pub(crate) mod zeros;

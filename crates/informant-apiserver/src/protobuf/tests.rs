@@ -59,6 +59,26 @@ fn objects_of_every_kind_equal_gos_own_json() {
     assert!(wrong.is_empty(), "{} of {} differ; the first:\n{}", wrong.len(), cases.len(), wrong[0]);
 }
 
+/// What Go wrote is what we write, read back; where JSON tells all that the bytes do, byte for byte.
+#[test]
+fn objects_of_every_kind_are_written_as_go_writes_them() {
+    let (cases, mut alike) = (cases(), 0);
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(body, go)| {
+            let ours = encode::object(go)?;
+            alike += usize::from(ours == *body);
+            match decode(&ours) {
+                Ok(back) if same(&back, go) => None,
+                Ok(back) => Some(format!("back {back}\n  go {go}")),
+                Err(status) => Some(format!("{status}\n  go {go}")),
+            }
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of {} differ; the first:\n{}", wrong.len(), cases.len(), wrong[0]);
+    assert!(alike * 10 > cases.len() * 5, "only {alike} of {} are the same bytes", cases.len());
+}
+
 #[test]
 fn zeros_of_pointers_are_kept_and_zeros_of_plain_fields_are_left_out() {
     // replicas: 0 (tag 1, a pointer) and minReadySeconds: 0 (tag 5, not one)

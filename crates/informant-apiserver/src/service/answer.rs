@@ -12,7 +12,8 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use serde_json::Value;
 
-use crate::service::negotiate::Format;
+use crate::protobuf::encode;
+use crate::service::negotiate::{Format, PROTOBUF};
 use crate::status::Status;
 
 /// Longest text of one `Warning` header, in bytes.
@@ -137,10 +138,17 @@ impl Answer {
     /// The same JSON answer in another syntax; as it is when it can't be written so.
     pub(crate) fn in_format(mut self, format: Format) -> Self {
         let Inner::Whole(bytes) = &self.body.inner else { return self };
-        let value = serde_json::from_slice::<Value>(bytes).ok();
-        if let (Format::Yaml, Some(Ok(text))) = (format, value.map(|value| serde_saphyr::to_string(&value))) {
-            self.content_type = "application/yaml".to_owned();
-            self.body = ResponseBody::whole(text);
+        let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return self };
+        let written = match format {
+            Format::Json => None,
+            Format::Yaml => {
+                serde_saphyr::to_string(&value).ok().map(|text| ("application/yaml", ResponseBody::whole(text)))
+            }
+            Format::Protobuf => encode::object(&value).map(|bytes| (PROTOBUF, ResponseBody::whole(bytes))),
+        };
+        if let Some((content_type, body)) = written {
+            self.content_type = content_type.to_owned();
+            self.body = body;
         }
         self
     }

@@ -5,10 +5,13 @@
 
 use crate::status::{Details, Reason, Status};
 
+/// The media type of protobuf in Kubernetes' envelope.
+pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
 /// How an answer is to be written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Representation {
-    /// JSON or YAML.
+    /// The syntax.
     pub(crate) format: Format,
     /// The object itself, or a view of it.
     pub(crate) form: Form,
@@ -22,6 +25,8 @@ pub(crate) enum Format {
     Json,
     /// `application/yaml`
     Yaml,
+    /// `application/vnd.kubernetes.protobuf`, for built-in kinds
+    Protobuf,
 }
 
 /// The shape of an answer.
@@ -42,11 +47,11 @@ struct MediaRange<'a> {
     parameters: Vec<(&'a str, &'a str)>,
 }
 
-/// What a client takes for an object or a list.
+/// What a client takes for an object or a list; `protobuf`: whether the kind can be written so.
 ///
 /// # Errors
 /// 406 when it takes none of the forms that this server writes.
-pub(crate) fn representation(accept: &str) -> Result<Representation, Status> {
+pub(crate) fn representation(accept: &str, protobuf: bool) -> Result<Representation, Status> {
     if accept.trim().is_empty() {
         return Ok(Representation::default());
     }
@@ -54,18 +59,22 @@ pub(crate) fn representation(accept: &str) -> Result<Representation, Status> {
         let format = match range.media_type {
             "application/json" | "*/*" | "application/*" => Format::Json,
             "application/yaml" | "application/x-yaml" | "text/yaml" => Format::Yaml,
+            PROTOBUF if protobuf => Format::Protobuf,
             _ => continue,
         };
-        if let Some(form) = form(&range) {
+        if let Some(form) = form(&range)
+            // Tables are for people.
+            && (format, form) != (Format::Protobuf, Form::Table)
+        {
             return Ok(Representation { format, form });
         }
     }
-    Err(not_acceptable())
+    Err(not_acceptable(protobuf))
 }
 
 /// In which syntax a client reads an error, whatever else it asks for.
 pub(crate) fn error_format(accept: &str) -> Format {
-    representation(accept).map(|representation| representation.format).unwrap_or_default()
+    representation(accept, true).map(|representation| representation.format).unwrap_or_default()
 }
 
 /// The media type and parameters of a `Content-Type`, lower-cased type first.
@@ -97,12 +106,10 @@ fn ranges(accept: &str) -> impl Iterator<Item = MediaRange<'_>> {
     })
 }
 
-fn not_acceptable() -> Status {
-    Status::new(
-        Reason::NotAcceptable,
-        "only the following media types are accepted: application/json, application/yaml",
-    )
-    .with_details(Details::default())
+fn not_acceptable(protobuf: bool) -> Status {
+    let accepted = "only the following media types are accepted: application/json, application/yaml";
+    let message = if protobuf { format!("{accepted}, {PROTOBUF}") } else { accepted.to_owned() };
+    Status::new(Reason::NotAcceptable, message).with_details(Details::default())
 }
 
 // === impl MediaRange ===
@@ -120,20 +127,21 @@ mod tests {
     #[test]
     fn kubectl_get_asks_for_a_table_first() {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-        assert_eq!(representation(accept).map(|found| found.form), Ok(Form::Table));
+        assert_eq!(representation(accept, true).map(|found| found.form), Ok(Form::Table));
     }
 
     #[test]
-    fn protobuf_is_passed_over_and_alone_refused() {
+    fn protobuf_is_written_of_built_in_kinds_and_passed_over_for_others() {
+        let both = "application/vnd.kubernetes.protobuf, application/json";
+        assert_eq!(representation(both, true).map(|found| found.format), Ok(Format::Protobuf));
+        assert_eq!(representation(both, false), Ok(Representation::default()));
         assert_eq!(
-            representation("application/vnd.kubernetes.protobuf, application/json"),
-            Ok(Representation::default())
+            representation("application/vnd.kubernetes.protobuf", false).map_err(|status| status.code),
+            Err(406)
         );
-        assert_eq!(representation("application/vnd.kubernetes.protobuf").map_err(|status| status.code), Err(406));
-        assert_eq!(
-            representation("application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
-                .map(|found| found.form),
-            Ok(Form::PartialMetadata)
-        );
+        let metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+        let expected = Representation { format: Format::Protobuf, form: Form::PartialMetadata };
+        assert_eq!(representation(metadata, true), Ok(expected));
+        assert_eq!(representation(metadata, false).map(|found| found.form), Ok(Form::PartialMetadata));
     }
 }

@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::clock::Clock;
 use crate::list::Page;
+use crate::protobuf::encode;
 use crate::registry::Served;
 use crate::resource::Resource;
 use crate::service::answer::{Answer, ResponseBody};
-use crate::service::negotiate::{Form, Format, Representation};
+use crate::service::negotiate::{Form, Format, PROTOBUF, Representation};
 use crate::status::Status;
 use crate::store::Object;
 use crate::table::{IncludeObject, Table, partial_metadata};
@@ -48,6 +49,11 @@ impl Renderer {
     pub(crate) fn value(&self, code: u16, value: &Value) -> Answer {
         match self.representation.format {
             Format::Json => Answer::json(code, value),
+            Format::Protobuf => match encode::object(value) {
+                Some(bytes) => Answer::new(code, PROTOBUF, ResponseBody::whole(bytes)),
+                // A Table or a review of a kind without this form.
+                None => Answer::json(code, value),
+            },
             Format::Yaml => match serde_saphyr::to_string(value) {
                 Ok(text) => Answer::new(code, "application/yaml", ResponseBody::whole(text)),
                 Err(error) => {
@@ -69,7 +75,7 @@ impl Renderer {
                     Err(error) => Answer::failure(&Status::internal(format!("the list can't be written: {error}"))),
                 }
             }
-            (Form::Object, Format::Yaml) => {
+            (Form::Object, Format::Yaml | Format::Protobuf) => {
                 match serde_json::to_value(List { served, meta: &meta, items: &page.items }) {
                     Ok(list) => self.value(200, &list),
                     Err(error) => Answer::failure(&Status::internal(format!("the list can't be written: {error}"))),
@@ -90,17 +96,34 @@ impl Renderer {
         }
     }
 
-    /// Writes one event of a watch as a line. `first` tells whether it's the first one, whose table names the columns.
+    /// The media type of a watch.
+    pub(crate) fn stream_type(&self) -> String {
+        match self.representation.format {
+            Format::Protobuf => format!("{PROTOBUF};stream=watch"),
+            // YAML documents have no frames of their own.
+            Format::Json | Format::Yaml => "application/json".to_owned(),
+        }
+    }
+
+    /// Writes one event of a watch as a frame. `first` tells whether it's the first one, whose table names the columns.
     pub(crate) fn event(&self, out: &mut BytesMut, served: &Served, event: &WatchEvent, first: bool) {
-        let (kind, object) = match event {
-            WatchEvent::Added(object) => ("ADDED", self.event_object(served, object, first)),
-            WatchEvent::Modified(object) => ("MODIFIED", self.event_object(served, object, first)),
-            WatchEvent::Deleted(object) => ("DELETED", self.event_object(served, object, first)),
-            WatchEvent::Bookmark { resource_version, initial_events_end } => {
-                let bookmark = self.bookmark(&served.resource, *resource_version, *initial_events_end);
-                ("BOOKMARK", bookmark.to_string().into())
+        let kind = match event {
+            WatchEvent::Added(_) => "ADDED",
+            WatchEvent::Modified(_) => "MODIFIED",
+            WatchEvent::Deleted(_) => "DELETED",
+            WatchEvent::Bookmark { .. } => "BOOKMARK",
+            WatchEvent::Error(_) => "ERROR",
+        };
+        if self.representation.format == Format::Protobuf {
+            // What has no such form can't get here: the kind has, and a Status has.
+            let object = encode::object(&self.event_value(served, event)).unwrap_or_default();
+            return encode::frame(kind, &object, out);
+        }
+        let object = match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object) => {
+                self.event_object(served, object, first)
             }
-            WatchEvent::Error(status) => ("ERROR", status.to_value().to_string().into()),
+            WatchEvent::Bookmark { .. } | WatchEvent::Error(_) => self.event_value(served, event).to_string().into(),
         };
         out.reserve(object.len() + 40);
         out.put_slice(b"{\"type\":\"");
@@ -108,6 +131,22 @@ impl Renderer {
         out.put_slice(b"\",\"object\":");
         out.put(object);
         out.put_slice(b"}\n");
+    }
+
+    fn event_value(&self, served: &Served, event: &WatchEvent) -> Value {
+        match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object) => {
+                let shown = served.view(object);
+                match self.representation.form {
+                    Form::PartialMetadata => partial_metadata(&shown),
+                    Form::Object | Form::Table => shown.into_owned(),
+                }
+            }
+            WatchEvent::Bookmark { resource_version, initial_events_end } => {
+                self.bookmark(&served.resource, *resource_version, *initial_events_end)
+            }
+            WatchEvent::Error(status) => status.to_value(),
+        }
     }
 
     fn event_object(&self, served: &Served, object: &Object, first: bool) -> Bytes {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::list::{self, ListOptions, Page, Selector};
 use crate::object;
+use crate::protobuf::encode;
 use crate::registry::deletion::{self, DeleteOptions};
 use crate::registry::scale;
 use crate::registry::{Deleted, PatchKind, Registry, Served, Target, Write, Written, read_body};
@@ -65,7 +66,8 @@ impl<'a> ResourceRequest<'a> {
         let representation = if resource.rules.virtual_only {
             Representation::default()
         } else {
-            negotiate::representation(&caller.accept)?
+            let protobuf = !resource.custom && encode::knows(&resource.api_version(), &resource.kind);
+            negotiate::representation(&caller.accept, protobuf)?
         };
         let include = IncludeObject::parse(caller.query.text("includeObject"))?;
         let renderer = Renderer { representation, include, clock: shared.registry.clock() };

@@ -1,4 +1,4 @@
-//! A watch as a response: its events become lines as they come.
+//! A watch as a response: its events become frames as they come: lines of JSON, or protobuf with its length before it.
 
 use std::sync::Arc;
 
@@ -16,9 +16,10 @@ const FRAME_BYTES: usize = 64 * 1024;
 
 /// The answer of an open watch. `permit` is given back when the body is dropped, which closes the watch.
 pub(crate) fn answer(served: Arc<Served>, renderer: Renderer, watch: Watch, permit: OwnedSemaphorePermit) -> Answer {
+    let media_type = renderer.stream_type();
     let lines =
         Lines { served, renderer, watch, pending: Vec::new().into_iter(), first: true, _permit: permit }.into_stream();
-    Answer::new(200, "application/json", ResponseBody::frames(lines))
+    Answer::new(200, media_type, ResponseBody::frames(lines))
 }
 
 /// A watch that is being written.
