@@ -111,7 +111,7 @@ impl ApiService {
             None => shared.next_audit_id(),
         };
         let head = request.method() == Method::HEAD;
-        let format = negotiate::error_format(&all_values(request.headers(), ACCEPT));
+        let format = negotiate::error_format(&all_values(request.headers(), ACCEPT), request.uri().path());
         let handled = AssertUnwindSafe(handle(&shared, request)).catch_unwind().await;
         let answer = match handled {
             Ok(Ok(answer)) => answer,

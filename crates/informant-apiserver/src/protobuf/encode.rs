@@ -15,6 +15,11 @@ pub(crate) fn knows(api_version: &str, kind: &str) -> bool {
     table().kind(api_version, kind).is_some()
 }
 
+/// Whether objects of some kind of this version can be written.
+pub(crate) fn knows_version(api_version: &str) -> bool {
+    table().knows_version(api_version)
+}
+
 /// An object with `apiVersion` and `kind` in its envelope; `None` if its kind isn't known in this form.
 pub(crate) fn object(object: &Value) -> Option<Vec<u8>> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or("");

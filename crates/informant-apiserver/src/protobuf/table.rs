@@ -84,6 +84,11 @@ impl Table {
         self.message(*self.kinds.get(&format!("{api_version} {kind}"))?)
     }
 
+    /// Whether there's a kind of this version.
+    pub(super) fn knows_version(&self, api_version: &str) -> bool {
+        self.kinds.keys().any(|kind| kind.rsplit_once(' ').is_some_and(|(version, _)| version == api_version))
+    }
+
     /// The message of that number.
     pub(super) fn message(&self, number: usize) -> Option<&Message> {
         self.messages.get(number)

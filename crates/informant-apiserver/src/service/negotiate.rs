@@ -3,6 +3,7 @@
 //! Clients list several forms and take the first that the server knows; the list is read in its order (none of them
 //! sends weights that differ from it).
 
+use crate::protobuf::encode;
 use crate::status::{Details, Reason, Status};
 
 /// The media type of protobuf in Kubernetes' envelope.
@@ -73,8 +74,16 @@ pub(crate) fn representation(accept: &str, protobuf: bool) -> Result<Representat
 }
 
 /// In which syntax a client reads an error, whatever else it asks for.
-pub(crate) fn error_format(accept: &str) -> Format {
-    representation(accept, true).map(|representation| representation.format).unwrap_or_default()
+pub(crate) fn error_format(accept: &str, path: &str) -> Format {
+    let mut segments = path.split('/').skip(1);
+    let api_version = match (segments.next(), segments.next(), segments.next()) {
+        (Some("api"), Some(version), _) => version.to_owned(),
+        (Some("apis"), Some(group), Some(version)) => format!("{group}/{version}"),
+        _ => String::new(),
+    };
+    representation(accept, encode::knows_version(&api_version))
+        .map(|representation| representation.format)
+        .unwrap_or_default()
 }
 
 /// The media type and parameters of a `Content-Type`, lower-cased type first.
