@@ -33,6 +33,12 @@ const STEPS: &[Step] = &[
         environment: &[],
     },
     Step {
+        name: "sim",
+        what: "10,000 random histories of informers, with random faults",
+        command: &["cargo", "xtask", "sim"],
+        environment: &[],
+    },
+    Step {
         name: "doc",
         what: "the documentation, warnings being errors",
         command: &["cargo", "doc", "--workspace", "--no-deps", "--locked"],

@@ -9,6 +9,7 @@ mod http;
 mod oracle;
 mod protobuf;
 mod schemas;
+mod sim;
 mod wait;
 
 use std::process::ExitCode;
@@ -21,7 +22,8 @@ Commands for people who work on Informant
   cargo xtask ci [STEP...]      everything that must hold before a change lands, or the named steps; --list names them
   cargo xtask oracle COMMAND    a real Kubernetes control plane on loopback; alone it lists its commands
   cargo xtask protobuf COMMAND  the table by which protobuf bodies are read: write it, or check it with Go's own types
-  cargo xtask schemas FILE      write the tables of built-in kinds from the real server that the kubeconfig FILE names";
+  cargo xtask schemas FILE      write the tables of built-in kinds from the real server that the kubeconfig FILE names
+  cargo xtask sim [OPTION...]   the simulation: random histories of informers with random faults; --help names the options";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +43,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
             "oracle" => oracle::run(rest),
             "protobuf" => protobuf::run(rest),
             "schemas" => schemas::run(rest),
+            "sim" => sim::run(rest),
             "help" | "--help" | "-h" => {
                 println!("{HELP}");
                 Ok(())
