@@ -52,6 +52,7 @@ mod lister;
 mod lister_watcher;
 mod lock;
 mod object;
+mod parts;
 mod reflector;
 mod representation;
 mod request;

@@ -25,6 +25,7 @@ use crate::delta::{Delta, Staging};
 use crate::error::{RequestError, RequestErrorKind};
 use crate::frame::{Frame, ListDecoder, WatchDecoder};
 use crate::head::{Bookmark, ListHead, WatchEvent};
+use crate::parts::{Extent, Part};
 use crate::request::Request;
 use crate::shared_informer::Shared;
 use crate::status::{AvailabilityCheck, InformerState, MissingCause, RelistReason};
@@ -38,9 +39,9 @@ const INITIAL_EVENTS_PATIENCE: Duration = Duration::from_secs(15);
 const RESTART_DELAY: Duration = Duration::from_secs(5);
 
 /// Keeps an informer up to date until it's cancelled.
-pub(crate) async fn run<K: Send + Sync + 'static>(informer: &Shared<K>, cancel: &CancellationToken) {
+pub(crate) async fn run<K: Send + Sync + 'static>(informer: &Shared<K>, part: &Part<'_>, cancel: &CancellationToken) {
     loop {
-        let work = AssertUnwindSafe(Reflector::new(informer).run()).catch_unwind();
+        let work = AssertUnwindSafe(Reflector::new(informer, part).run()).catch_unwind();
         tokio::select! {
             // Being cancelled goes before any work.
             biased;
@@ -64,6 +65,7 @@ pub(crate) async fn run<K: Send + Sync + 'static>(informer: &Shared<K>, cancel: 
 
 struct Reflector<'a, K> {
     informer: &'a Shared<K>,
+    part: &'a Part<'a>,
     state: State,
     decoder: Decoder<'a, K>,
     staging: Staging<K>,
@@ -75,7 +77,7 @@ struct Reflector<'a, K> {
 }
 
 impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
-    fn new(informer: &'a Shared<K>) -> Self {
+    fn new(informer: &'a Shared<K>, part: &'a Part<'a>) -> Self {
         let settings = &informer.settings;
         let policy = Policy {
             page_size: settings.page_size,
@@ -84,8 +86,13 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         };
         Self {
             informer,
-            state: State::new(policy, settings.seed_for(&informer.name), informer.store.resource_version()),
-            decoder: Decoder::new(informer),
+            part,
+            state: State::new(
+                policy,
+                part.seed(settings, &informer.name),
+                informer.store.resource_version_of(part.namespace()),
+            ),
+            decoder: Decoder::new(informer, part.namespace()),
             staging: Staging::default(),
             batch: Vec::new(),
             origin: Instant::now(),
@@ -113,7 +120,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         if !matches!(request, Request::Watch { .. }) {
             self.informer.status.count(|counters| counters.lists += 1);
         }
-        let answer = match body::send(self.informer, &request).await {
+        let answer = match body::send(self.informer, self.part.namespace(), &request).await {
             Ok(answer) => answer,
             Err(error) => return self.fail(error, Input::Failed),
         };
@@ -338,35 +345,39 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
     /// Publishes the live changes of a chunk.
     fn flush(&mut self) {
         let resource_version = self.state.resource_version();
-        if self.batch.is_empty() && self.informer.store.resource_version() == resource_version {
+        if self.batch.is_empty() && self.informer.store.resource_version_of(self.part.namespace()) == resource_version {
             return;
         }
-        let progress = Progress { part: None, resource_version };
-        self.informer.publish(std::mem::take(&mut self.batch), Some(progress), false);
+        let progress = Progress { part: self.part.namespace(), resource_version };
+        self.informer.publish(std::mem::take(&mut self.batch), Some(progress), Extent::Changes);
     }
 
     /// Publishes the state that was taken in, as its difference from the store.
     fn commit(&mut self) {
         let staging = std::mem::take(&mut self.staging);
         self.decoder.keep(|key| staging.holds(key));
-        let deltas = staging.into_deltas(&self.informer.store, None);
-        let progress = Progress { part: None, resource_version: self.state.resource_version() };
-        self.informer.publish(deltas, Some(progress), true);
+        let deltas = staging.into_deltas(&self.informer.store, self.part.namespace());
+        let progress = Progress { part: self.part.namespace(), resource_version: self.state.resource_version() };
+        self.informer.publish(deltas, Some(progress), self.part.taken_in());
     }
 
     fn clear(&mut self) {
         self.staging.clear();
         self.batch.clear();
         self.decoder.keep(|_| false);
-        let deltas = Staging::default().into_deltas(&self.informer.store, None);
-        self.informer.publish(deltas, Some(Progress { part: None, resource_version: "" }), false);
+        let deltas = Staging::default().into_deltas(&self.informer.store, self.part.namespace());
+        self.informer.publish(
+            deltas,
+            Some(Progress { part: self.part.namespace(), resource_version: "" }),
+            Extent::Changes,
+        );
     }
 
     fn show_phase(&mut self) {
         self.shown = self.state.phase().clone();
         let status = &self.informer.status;
         let now = || status.clock().now();
-        let before = status.state();
+        let before = self.part.state(status);
         let since = |kept: Option<Timestamp>| kept.unwrap_or_else(now);
         let state = match self.state.phase() {
             Phase::Starting => InformerState::Starting,
@@ -391,7 +402,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
                 InformerState::Retrying { since: since(kept), kind: error.kind, reason: error.message.clone() }
             }
         };
-        status.set_state(state);
+        self.part.set_state(status, state);
     }
 }
 

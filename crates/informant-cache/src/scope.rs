@@ -93,7 +93,6 @@ impl Scope {
         self.fields.as_deref()
     }
 
-    #[allow(dead_code, reason = "the reflectors of a set build on it")]
     pub(crate) fn set(&self) -> Option<&NamespaceSet> {
         if let Namespaces::Set(set) = &self.namespaces { Some(set) } else { None }
     }

@@ -24,7 +24,7 @@ use crate::intake::Intake;
 use crate::lister::Lister;
 use crate::lister_watcher::ListerWatcher;
 use crate::lock::lock;
-use crate::reflector;
+use crate::parts::{self, Extent};
 use crate::representation::Representation;
 use crate::request::informer_name;
 use crate::scope::Scope;
@@ -59,7 +59,6 @@ pub(crate) struct Shared<K> {
     /// Where its lists and watches go.
     pub(crate) source: Arc<dyn ListerWatcher>,
     /// What its scope selects among.
-    #[allow(dead_code, reason = "showing what's selected builds on it")]
     pub(crate) namespaces: Option<SharedInformer<PartialObjectMeta<DynamicObject>>>,
     identity: Arc<Identity>,
     pub(crate) resource: ApiResource,
@@ -353,21 +352,22 @@ impl<K: Send + Sync + 'static> Shared<K> {
     }
 
     /// Changes the store and then tells the handlers. `completes`: with these deltas the store holds a whole state.
-    pub(crate) fn publish(&self, mut deltas: Vec<Delta<K>>, progress: Option<Progress<'_>>, completes: bool) {
+    pub(crate) fn publish(&self, mut deltas: Vec<Delta<K>>, progress: Option<Progress<'_>>, extent: Extent) {
         let (mut prepared, mut index_panics) = (Prepared::default(), 0);
         let applied = loop {
             // Index functions are the user's, so they run before any lock is taken.
             index_panics += self.store.prepare(&deltas, &mut prepared);
             let mut handlers = lock(&self.handlers);
-            let first = completes && !handlers.synced;
-            if let Some(applied) = self.store.apply(&mut deltas, &mut prepared, first, progress) {
-                handlers.tell(&applied.events, first);
+            let initial = extent != Extent::Changes && !handlers.synced;
+            let completes = extent == Extent::Whole && !handlers.synced;
+            if let Some(applied) = self.store.apply(&mut deltas, &mut prepared, initial, progress) {
+                handlers.tell(&applied.events, completes);
                 handlers.synced |= completes;
                 break applied;
             }
         };
         self.count(&applied, index_panics);
-        if completes {
+        if extent == Extent::Whole {
             self.status.set_synced();
         }
     }
@@ -377,7 +377,6 @@ impl<K: Send + Sync + 'static> Shared<K> {
     ///
     /// It takes effect as one step, in one order with everything that's published. Cost: by the number of namespaces and
     /// of the objects that move.
-    #[allow(dead_code, reason = "scopes of many namespaces build on it")]
     pub(crate) fn set_visible(&self, visible: &Visible) {
         let (mut appearing, mut index_panics) = (Appearing::default(), 0);
         let applied = loop {
@@ -393,7 +392,6 @@ impl<K: Send + Sync + 'static> Shared<K> {
     }
 
     /// Forgets a namespace's objects, shown or not; the handlers are told that they're out of scope.
-    #[allow(dead_code, reason = "scopes of many namespaces build on it")]
     pub(crate) fn remove_namespace(&self, namespace: &str) {
         let mut handlers = lock(&self.handlers);
         let applied = self.store.remove_namespace(namespace);
@@ -530,7 +528,7 @@ impl<K: Send + Sync + 'static> AnyInformer for Shared<K> {
         tasks.spawn(async move {
             let run = async {
                 self.wait_for_turn(awaits).await;
-                reflector::run(&self, &cancel).await;
+                parts::run(&self, &cancel).await;
             };
             tokio::select! {
                 // Being cancelled goes before any work.

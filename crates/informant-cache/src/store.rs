@@ -122,7 +122,6 @@ impl<K: 'static> Store<K> {
     }
 
     /// How far a part follows the server; empty before it's there.
-    #[allow(dead_code, reason = "scopes of many namespaces build on it")]
     pub(crate) fn resource_version_of(&self, part: Option<&str>) -> String {
         read(&self.inner).versions.get(part.unwrap_or("")).cloned().unwrap_or_default()
     }
@@ -135,7 +134,6 @@ impl<K: 'static> Store<K> {
     // --- writing ---
 
     /// Says that there's a part of which nothing is known yet.
-    #[allow(dead_code, reason = "scopes of many namespaces build on it")]
     pub(crate) fn add_part(&self, part: &str) {
         write(&self.inner).versions.entry(part.into()).or_default();
     }

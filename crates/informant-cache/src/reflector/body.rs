@@ -24,8 +24,12 @@ pub(super) struct Answer {
 }
 
 /// Sends a request; an answer that isn't a success is an error.
-pub(super) async fn send<K: 'static>(informer: &Shared<K>, request: &Request) -> Result<Answer, RequestError> {
-    let url = request.url(&informer.resource, &informer.scope, None);
+pub(super) async fn send<K: 'static>(
+    informer: &Shared<K>,
+    part: Option<&str>,
+    request: &Request,
+) -> Result<Answer, RequestError> {
+    let url = request.url(&informer.resource, &informer.scope, part);
     let request = http::Request::get(url).header(header::ACCEPT, informer.representation.accept()).body(());
     let request = request.map_err(|error| {
         RequestError::new(RequestErrorKind::Malformed, format!("the request can't be built: {error}"))

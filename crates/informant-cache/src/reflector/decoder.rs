@@ -18,6 +18,8 @@ const NAMED_MAX: usize = 100;
 
 pub(super) struct Decoder<'a, K> {
     informer: &'a Shared<K>,
+    /// The namespace that it's about, `None` for all.
+    part: Option<&'a str>,
     /// Objects on the server that can't be decoded, with their resource version and what's wrong.
     undecodable: BTreeMap<ObjectKey, (String, String)>,
 }
@@ -35,8 +37,8 @@ pub(super) enum Found<K> {
 }
 
 impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
-    pub(super) fn new(informer: &'a Shared<K>) -> Self {
-        Self { informer, undecodable: BTreeMap::new() }
+    pub(super) fn new(informer: &'a Shared<K>, part: Option<&'a str>) -> Self {
+        Self { informer, part, undecodable: BTreeMap::new() }
     }
 
     /// An item of a list, which needn't say its kind.
@@ -170,7 +172,7 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
 
     fn show(&self) {
         let named = self.undecodable.iter().map(|(key, (_, reason))| (key.clone(), reason.clone())).collect();
-        self.informer.status.set_undecodable(named);
+        self.informer.status.set_undecodable(self.part, named);
     }
 
     fn is_other_kind(&self, head: &Head<'_>) -> bool {

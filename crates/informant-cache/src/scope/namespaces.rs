@@ -79,7 +79,6 @@ impl NamespaceSet {
         self.inner.names.borrow().clone()
     }
 
-    #[allow(dead_code, reason = "the reflectors of a set build on it")]
     pub(crate) fn watch(&self) -> watch::Receiver<BTreeSet<String>> {
         self.inner.names.subscribe()
     }
@@ -139,7 +138,6 @@ impl NamespaceSelector {
         self.inner.selector.borrow().clone()
     }
 
-    #[allow(dead_code, reason = "the reflectors of a set build on it")]
     pub(crate) fn watch(&self) -> watch::Receiver<Selector> {
         self.inner.selector.subscribe()
     }

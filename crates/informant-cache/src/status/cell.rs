@@ -11,6 +11,9 @@ use crate::error::RequestError;
 use crate::key::ObjectKey;
 use crate::lock::lock;
 
+/// How many undecodable objects are named.
+const UNDECODABLE_MAX: usize = 100;
+
 pub(crate) struct StatusCell {
     clock: Clock,
     state: watch::Sender<InformerState>,
@@ -79,9 +82,14 @@ impl StatusCell {
         numbers.last_error = Some(last);
     }
 
-    /// Names the objects that can't be decoded now.
-    pub(crate) fn set_undecodable(&self, undecodable: BTreeMap<ObjectKey, String>) {
-        lock(&self.numbers).undecodable = undecodable;
+    /// Names the objects of a namespace (`None`: of all) that can't be decoded now.
+    pub(crate) fn set_undecodable(&self, part: Option<&str>, undecodable: BTreeMap<ObjectKey, String>) {
+        let mut numbers = lock(&self.numbers);
+        numbers.undecodable.retain(|key, _| part.is_some() && key.namespace() != part);
+        numbers.undecodable.extend(undecodable);
+        while numbers.undecodable.len() > UNDECODABLE_MAX {
+            numbers.undecodable.pop_last();
+        }
     }
 
     pub(crate) fn numbers(&self) -> Numbers {

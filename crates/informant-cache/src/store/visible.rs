@@ -33,7 +33,6 @@ pub(crate) struct Appearing<K> {
 
 // === impl Visible ===
 
-#[allow(dead_code, reason = "scopes of many namespaces build on it")]
 impl Visible {
     /// Only these namespaces.
     pub(crate) fn only<N: Into<Arc<str>>>(namespaces: impl IntoIterator<Item = N>) -> Self {
@@ -113,7 +112,6 @@ impl<K: 'static> Store<K> {
     }
 
     /// Forgets a whole namespace, which has left the informer's scope.
-    #[allow(dead_code, reason = "scopes of many namespaces build on it")]
     pub(crate) fn remove_namespace(&self, namespace: &str) -> Applied<K> {
         let mut inner = write(&self.inner);
         let mut events = Vec::new();

@@ -7,6 +7,8 @@ mod factory;
 mod faults;
 mod handlers;
 mod index;
+mod leaks;
+mod namespaces;
 mod options;
 mod representation;
 mod scripted;

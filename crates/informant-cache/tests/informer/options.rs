@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Request, Response};
-use informant_cache::{Event, InformerState, ListerWatcher, RequestError, Scope};
+use informant_cache::{Event, FinalState, InformerState, ListerWatcher, RequestError, Scope};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use kube::api::{ApiResource, PartialObjectMeta};
 use kube::client::Body;
@@ -39,7 +39,9 @@ async fn a_filter_lets_objects_come_and_go_as_they_match() {
     assert_eq!(show(&events.next().await.unwrap()), "+web/b@13", "what's not wanted is no event");
     watch.event("MODIFIED", &object_with("a", 14, &no));
     let gone = events.next().await.unwrap();
-    assert!(matches!(&gone, Event::Deleted { object, .. } if object.key().name() == "a"));
+    assert!(
+        matches!(&gone, Event::Deleted { object, final_state: FinalState::OutOfScope } if object.key().name() == "a")
+    );
     watch.event("MODIFIED", &object_with("a", 15, &no));
     watch.event("MODIFIED", &object_with("b", 16, &yes));
     assert_eq!(show(&events.next().await.unwrap()), "web/b@13>16");
