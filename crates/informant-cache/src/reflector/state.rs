@@ -10,7 +10,8 @@
 //!   server says that the changes since are gone, or keeps failing;
 //! - after a 410 the new list follows at once if the last isn't recent; else after a delay;
 //! - a watch that ends within a second is opened again only when a second has passed, and no error ends the watch phase;
-//! - a delay follows a failure, never a success, and is at least as long as the server asks;
+//! - a delay follows a failure, never a success, and is at least as long as the server asks; delays start over after a
+//!   watch that lasted, not only after two quiet minutes;
 //! - a stream of initial events that goes quiet without its end, or ends early three times, gives way to lists;
 //! - a missing kind is a state of its own: twice a 404 in a row empties the store.
 
@@ -23,14 +24,16 @@ use crate::error::{RequestError, RequestErrorKind as Kind};
 use crate::request::Request;
 use crate::status::RelistReason;
 
-/// A watch that's shorter is opened again only when this has passed since it was opened.
+/// A watch that's shorter is opened again only when this has passed since it was opened. One that lived longer shows a
+/// server that's well: the delay after its end is the first one again.
 const WATCH_FLOOR: Duration = Duration::from_secs(1);
 /// Empty watches below the floor in a row, or failed openings in a row, after which a new list is tried.
 const FAILED_WATCHES_MAX: u32 = 5;
 /// Streams of initial events that ended early, in a row, after which a list is tried.
 const UNFINISHED_STREAMS_MAX: u32 = 3;
-/// A new list follows a 410 at once if the last one was longer ago than this.
-const RECENT_LIST: Duration = Duration::from_secs(30);
+/// A 410 this soon after the present state was complete says that watching doesn't work: the next list waits. Else it
+/// follows at once.
+const RECENT_LIST: Duration = Duration::from_secs(5);
 /// How soon a 404 on a kind that was there is looked into again.
 const MISSING_RECHECK: Duration = Duration::from_secs(1);
 /// The server's wish to wait is granted up to this.
@@ -72,8 +75,8 @@ pub(crate) struct State {
     filled: bool,
     /// The kind went missing and the store was emptied.
     emptied: bool,
-    /// When the present state was last asked for.
-    last_cycle: Option<Duration>,
+    /// When the present state was last complete.
+    last_complete: Option<Duration>,
 }
 
 /// What the informer is doing, as others see it.
@@ -224,7 +227,7 @@ impl State {
             failed_watches: 0,
             missing_answers: 0,
             emptied: false,
-            last_cycle: None,
+            last_complete: None,
         }
     }
 
@@ -256,7 +259,7 @@ impl State {
             Input::Page { resource_version, continue_token } => self.page(now, resource_version, continue_token),
             Input::Changed { kind, resource_version } => self.changed(kind, resource_version),
             Input::Bookmark { resource_version, initial_events_end } => {
-                self.bookmark(resource_version, initial_events_end)
+                self.bookmark(now, resource_version, initial_events_end)
             }
             Input::Unknown { resource_version } => {
                 self.note_event(resource_version);
@@ -280,7 +283,6 @@ impl State {
     // --- taking in the present state ---
 
     fn cycle(&mut self, now: Duration) -> Output {
-        self.last_cycle = Some(now);
         self.failed_watches = 0;
         if matches!(self.phase, Phase::Synced) {
             self.phase = Phase::Listing;
@@ -333,13 +335,14 @@ impl State {
             let request = Request::List { resource_version, limit: listing.limit, continue_token: Some(token) };
             return Output::send(StoreAction::Nothing, request);
         }
-        let relist = self.complete(resource_version);
+        let relist = self.complete(now, resource_version);
         let watch = self.watch(now);
         Output { store: StoreAction::Commit, relist, rewatch: false, ..watch }
     }
 
     /// The present state is complete. Returns whether it's that of a kind that was gone.
-    fn complete(&mut self, resource_version: String) -> Option<RelistReason> {
+    fn complete(&mut self, now: Duration, resource_version: String) -> Option<RelistReason> {
+        self.last_complete = Some(now);
         self.resource_version = resource_version;
         self.resource_version_unavailable = false;
         self.unfinished_streams = 0;
@@ -384,7 +387,7 @@ impl State {
         Output::read(StoreAction::Apply)
     }
 
-    fn bookmark(&mut self, resource_version: String, initial_events_end: bool) -> Output {
+    fn bookmark(&mut self, now: Duration, resource_version: String, initial_events_end: bool) -> Output {
         if !self.awaits_initial_events_end() {
             self.note_event(resource_version);
             return Output::read(StoreAction::Nothing);
@@ -397,7 +400,7 @@ impl State {
             Step::Waiting(_) | Step::Listing(_) | Step::Watching { .. } => Duration::ZERO,
         };
         let resumable = !resource_version.is_empty();
-        let relist = self.complete(resource_version);
+        let relist = self.complete(now, resource_version);
         self.step = Step::Watching { opened, had_event: true, resumable };
         Output { relist, ..Output::read(StoreAction::Commit) }
     }

@@ -12,6 +12,7 @@ use crate::status::RelistReason;
 impl State {
     /// A stream is over: the server ended it, or it broke.
     pub(super) fn ended(&mut self, now: Duration, error: Option<RequestError>) -> Output {
+        self.note_life(now);
         match self.step {
             Step::Streaming { opened, .. } => self.stream_ended_early(now, opened, error),
             Step::Watching { resumable: false, .. } => {
@@ -163,6 +164,7 @@ impl State {
     }
 
     pub(super) fn error_event(&mut self, now: Duration, error: RequestError) -> Output {
+        self.note_life(now);
         if self.awaits_initial_events_end() {
             return self.failed(now, error);
         }
@@ -187,9 +189,18 @@ impl State {
         }
     }
 
+    /// A watch is over. If it lasted, the server is well, and what failed before is forgotten.
+    fn note_life(&mut self, now: Duration) {
+        if let Step::Watching { opened, .. } = self.step
+            && now.saturating_sub(opened) >= WATCH_FLOOR
+        {
+            self.backoff.reset();
+        }
+    }
+
     /// The changes since the last resource version are gone.
     fn expired(&mut self, now: Duration, error: &RequestError) -> Output {
-        let recent = self.last_cycle.is_some_and(|last| now.saturating_sub(last) < RECENT_LIST);
+        let recent = self.last_complete.is_some_and(|last| now.saturating_sub(last) < RECENT_LIST);
         if recent {
             return self.relist_later(now, RelistReason::Expired, error);
         }

@@ -383,7 +383,7 @@ impl State {
             Step::Streaming { opened, .. } | Step::Watching { opened, .. } => change(opened),
             Step::Waiting(_) | Step::Listing(_) => {}
         }
-        self.last_cycle.iter_mut().for_each(change);
+        self.last_complete.iter_mut().for_each(change);
     }
 }
 

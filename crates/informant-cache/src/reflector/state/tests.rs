@@ -409,6 +409,32 @@ fn changes_that_are_gone_lead_to_a_list_at_the_last_resource_version() {
     }
 }
 
+#[test]
+fn a_server_that_lost_its_history_in_a_crash_is_listed_at_once_however_often_it_crashes() {
+    let mut run = Run::synced_at("10");
+    for crash in 0..5 {
+        run.later(6 * SECOND)
+            .step(Input::Broken(error(Kind::Connection)))
+            .step(Input::Failed(error(Kind::ConnectionRefused)));
+        run.after_wait().step(Input::Opened).step(Input::ErrorEvent(error(Kind::Expired)));
+        assert_eq!(run.lists_sent().len(), 2 + crash, "{:?}", run.output);
+        run.page("20", None).step(Input::Opened);
+    }
+}
+
+#[test]
+fn delays_start_over_after_a_watch_that_lasted() {
+    let mut run = Run::synced_at("10");
+    for _ in 0..6 {
+        run.step(Input::Failed(error(Kind::ConnectionRefused))).after_wait();
+    }
+    run.step(Input::Opened)
+        .later(2 * SECOND)
+        .step(Input::Broken(error(Kind::Connection)))
+        .step(Input::Failed(error(Kind::ConnectionRefused)));
+    assert!(matches!(run.output.next, Next::Wait(delay) if delay < 2 * SECOND), "{:?}", run.output);
+}
+
 /// Fact 34.
 #[test]
 fn an_event_of_an_unknown_type_still_says_how_far_we_are() {
