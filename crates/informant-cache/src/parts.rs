@@ -4,6 +4,7 @@
 //! the informer's task, so there's still one writer, and each concerns itself with its own namespace only. A scope that
 //! selects namespaces has one reflector for all of them; what the store shows follows the namespaces' labels.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -94,13 +95,12 @@ async fn follow_set<K: Send + Sync + 'static>(informer: &Shared<K>, set: &Namesp
             informer.remove_namespace(&namespace);
         }
         for namespace in names {
-            if !followed.contains_key(&namespace) {
-                informer.store.add_part(&namespace);
-                parts.insert(&namespace);
-                let (future, handle) = abortable(follow(Arc::clone(&namespace)));
-                followed.insert(namespace, handle);
-                running.push(future);
-            }
+            let Entry::Vacant(entry) = followed.entry(namespace) else { continue };
+            informer.store.add_part(entry.key());
+            parts.insert(entry.key());
+            let (future, handle) = abortable(follow(Arc::clone(entry.key())));
+            entry.insert(handle);
+            running.push(future);
         }
         // With nothing to wait for, or no longer, everything is there.
         if parts.all_synced() && !informer.status.synced() {
@@ -111,12 +111,12 @@ async fn follow_set<K: Send + Sync + 'static>(informer: &Shared<K>, set: &Namesp
             biased;
             // The informer holds the set, so it can't be gone.
             _ = wanted.changed() => {}
-            ended = next_end(&mut running) => match ended {
-                // It was cancelled, or it failed for good, and the informer with it.
-                Ok(()) => return,
-                // A namespace was removed.
-                Err(futures::future::Aborted) => {}
-            },
+            ended = next_end(&mut running) => {
+                // It was cancelled, or it failed for good, and the informer with it. Else a namespace was removed.
+                if ended.is_ok() {
+                    return;
+                }
+            }
         }
     }
 }

@@ -338,7 +338,7 @@ fn alive_tasks() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
-/// client-go facts 112 and 113.
+/// client-go facts 112 and 113; and 118 the other way: one that isn't started is named.
 #[tokio::test(start_paused = true)]
 async fn waiting_names_what_is_not_synced_and_why() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
@@ -364,6 +364,40 @@ async fn waiting_names_what_is_not_synced_and_why() {
     assert_eq!(error.not_synced.len(), 1);
     assert!(error.to_string().starts_with("not synced: secrets/v1 (failing since "), "{error}");
     assert!(error.to_string().ends_with("server error: InternalError! (500))"), "{error}");
+    factory.shutdown().await;
+}
+
+/// Istio fact 1: once a handler is synced, it has been called exactly once for each object that was there.
+#[tokio::test(start_paused = true)]
+async fn a_synced_handler_has_handled_what_was_there_before_the_start() {
+    let (mut server, cancel) = (Server::new(), CancellationToken::new());
+    let factory = server.factory();
+    let informer = factory.informer::<ConfigMap>().full();
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&calls);
+    let handler = informer.on_change(move |event| noted.lock().unwrap().push(event.key().to_string()));
+    factory.start(&cancel).unwrap();
+    assert!(!handler.has_synced());
+    let _watch = server.sync("10", &[object("a", 1), object("b", 2)]).await;
+    assert!(handler.wait_synced().await);
+    assert_eq!(*calls.lock().unwrap(), ["web/a", "web/b"]);
+    factory.shutdown().await;
+}
+
+/// Istio fact 7: a list that always fails is counted, named and tried again.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_always_fails_is_counted_and_named() {
+    let (mut server, cancel) = (Server::new(), CancellationToken::new());
+    let factory = server.factory();
+    let informer = factory.informer::<ConfigMap>().full();
+    factory.start(&cancel).unwrap();
+    for _ in 0..3 {
+        server.request().await.fail(500, "InternalError");
+    }
+    let _fourth = server.request().await;
+    let status = informer.status();
+    assert_eq!(status.counters.failures, 3);
+    assert!(status.last_error.unwrap().message.contains("InternalError!"));
     factory.shutdown().await;
 }
 

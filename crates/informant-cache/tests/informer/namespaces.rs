@@ -179,7 +179,8 @@ async fn an_empty_set_is_synced_and_asks_for_nothing() {
     factory.shutdown().await;
 }
 
-/// Public report C-106 (kubernetes-sigs/controller-runtime#1377), Istio fact 28.
+/// Public report C-106 (kubernetes-sigs/controller-runtime#1377), Istio fact 28; and so for Istio fact 29: namespaces
+/// themselves aren't filtered by a selector on namespaces.
 #[tokio::test(start_paused = true)]
 async fn a_kind_without_namespaces_is_listed_once_whatever_the_scope() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
@@ -202,7 +203,8 @@ async fn a_kind_without_namespaces_is_listed_once_whatever_the_scope() {
     factory.shutdown().await;
 }
 
-/// Istio facts 24, 26 and 27, public report C-104 (istio/istio#44675).
+/// Istio facts 22, 24, 26 and 27, public report C-104 (istio/istio#44675). Istio fact 23 but that the change of what the
+/// index finds is told of.
 #[tokio::test(start_paused = true)]
 async fn a_selector_on_namespaces_is_followed_while_it_and_they_change() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
