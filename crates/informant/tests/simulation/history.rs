@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use informant_cache::{Cached, Index, InformerFactory, InformerState, SharedInformer};
+use informant_cache::{
+    Cached, Index, InformerFactory, InformerState, NamespaceSelector, NamespaceSet, Scope, SharedInformer,
+};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -11,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Counts;
 use crate::observer::{Observer, identity, is_ours, value};
-use crate::settings::{Kind, Settings};
+use crate::settings::{Kind, NAMESPACES, Settings, Shift};
 use crate::trace::Trace;
 use crate::truth::{Sight, What};
 use crate::way::Way;
-use crate::world::World;
+use crate::world::{SELECTED, World};
 
 /// How long it may take until everybody knows everything once nothing goes wrong any more. The longest that an informer
 /// waits is for a watch that's overdue, ten minutes and a half, and there may be several in a row.
@@ -33,11 +35,19 @@ pub(crate) const HAPPENINGS: &[&str] = &[
     "relist: expired",
     "conflated events",
     "deletion unseen",
+    "namespace added to a set",
+    "namespace removed from a set",
+    "namespace selected",
+    "namespace deselected",
+    "object left the scope",
 ];
 
 struct Informer {
     name: String,
     sight: Sight,
+    shift: Shift,
+    /// Its namespaces, if they are a set.
+    set: NamespaceSet,
     informer: SharedInformer<DynamicObject>,
     observers: Vec<Observer>,
     by_app: Option<Index<DynamicObject, String>>,
@@ -124,6 +134,7 @@ impl History {
             }
             1 => self.remove_observer().await,
             2 => self.add_index(),
+            6 | 7 if self.informers.iter().any(|informer| informer.sight.shifts) => self.shift().await,
             3 | 4 if settings.compacts => {
                 self.count("compaction");
                 let version = self.world.server.resource_version();
@@ -184,6 +195,33 @@ impl History {
         self.count("index added");
     }
 
+    /// Other namespaces come into the scopes that change, and some leave them.
+    async fn shift(&mut self) {
+        let namespace = NAMESPACES[self.rng.usize(..NAMESPACES.len())];
+        if self.informers.iter().any(|informer| informer.shift == Shift::Selector) {
+            let selected = !self.world.selected().contains(namespace);
+            self.world.select_namespace(namespace, selected).await;
+            self.count(if selected { "namespace selected" } else { "namespace deselected" });
+        }
+        let mut counted = Vec::new();
+        for informer in &mut self.informers {
+            match informer.shift {
+                Shift::No => {}
+                Shift::Selector => informer.sight.namespaces = Some(self.world.selected().clone()),
+                Shift::Set => {
+                    let added = informer.set.insert(namespace);
+                    if !added {
+                        informer.set.remove(namespace);
+                    }
+                    informer.sight.namespaces = Some(informer.set.names());
+                    self.trace.say(&informer.name, || format!("its set is {:?}", informer.set.names()));
+                    counted.push(if added { "namespace added to a set" } else { "namespace removed from a set" });
+                }
+            }
+        }
+        counted.into_iter().for_each(|what| self.count(what));
+    }
+
     /// Nothing goes wrong any more, and in the end everybody knows everything.
     async fn quiet(&mut self) -> Result<(), String> {
         self.way.be_good();
@@ -218,7 +256,7 @@ impl History {
                 for told in observer.told() {
                     match told.what {
                         What::Added | What::Updated { .. } => known.insert(told.key, told.state.version),
-                        What::Deleted | What::Vanished => known.remove(&told.key),
+                        What::Deleted | What::Vanished | What::LeftScope => known.remove(&told.key),
                     };
                 }
                 if known != present {
@@ -253,6 +291,10 @@ impl History {
                         return Err(wrong(format!("it was told of {known:?}, and there is {present:?}")));
                     }
                     Some(_) | None => {}
+                }
+                let left = told.iter().filter(|told| told.what == What::LeftScope).count();
+                if left > 0 {
+                    *counts.entry("object left the scope".to_owned()).or_default() += left as u64;
                 }
                 let unseen = told.iter().filter(|told| told.what == What::Vanished).count();
                 *counts.entry("event".to_owned()).or_default() += told.len() as u64;
@@ -300,11 +342,24 @@ fn informers(factory: &InformerFactory, settings: &Settings) -> Vec<Informer> {
         Kind::Pod => ("Pod", "pods"),
     };
     let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", kind), plural);
-    let informers = settings.informers.iter().enumerate().map(|(number, sight)| {
+    let informers = settings.informers.iter().enumerate().map(|(number, (sight, shift))| {
         let name = format!("informer{number}");
+        let set = NamespaceSet::new(&name, [""; 0]);
+        let scope = match shift {
+            Shift::No => match sight.namespaces.as_ref().and_then(|namespaces| namespaces.first()) {
+                Some(namespace) => Scope::namespaced(namespace),
+                None => Scope::all(),
+            },
+            Shift::Set => Scope::namespaces(&set),
+            Shift::Selector => {
+                let selector = NamespaceSelector::new(&name, &format!("{SELECTED}=yes")).expect("a selector");
+                Scope::selected_namespaces(&selector)
+            }
+        };
         // Each is one of its own, also if two see alike.
-        let informer = factory.dynamic(resource.clone()).scope(sight.scope()).named(&name).full();
-        Informer { name, sight: sight.clone(), informer, observers: Vec::new(), by_app: None }
+        let informer = factory.dynamic(resource.clone()).scope(sight.select(scope)).named(&name).full();
+        let (sight, shift) = (sight.clone(), *shift);
+        Informer { name, sight, shift, set, informer, observers: Vec::new(), by_app: None }
     });
     informers.collect()
 }

@@ -90,6 +90,7 @@ fn write_down(
         Event::Added { .. } => What::Added,
         Event::Updated { old, .. } => What::Updated { old: identity(old) },
         Event::Deleted { final_state: FinalState::Known, .. } => What::Deleted,
+        Event::Deleted { final_state: FinalState::OutOfScope, .. } => What::LeftScope,
         Event::Deleted { .. } => What::Vanished,
     };
     trace.say(who, || {

@@ -22,6 +22,16 @@ pub(crate) enum Kind {
     Pod,
 }
 
+/// How an informer's namespaces change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shift {
+    No,
+    /// They are a set that's changed.
+    Set,
+    /// They are selected by their labels, which change.
+    Selector,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) kind: Kind,
@@ -30,8 +40,8 @@ pub(crate) struct Settings {
     pub(crate) way: WaySettings,
     pub(crate) watch_list: bool,
     pub(crate) page_size: u32,
-    /// Namespace, label and field that each informer selects.
-    pub(crate) informers: Vec<Sight>,
+    /// Namespace, label and field that each informer selects, and how its namespaces change.
+    pub(crate) informers: Vec<(Sight, Shift)>,
     pub(crate) compacts: bool,
     pub(crate) outages: bool,
 }
@@ -89,11 +99,20 @@ impl Settings {
     }
 }
 
-fn sight(kind: Kind, rng: &mut fastrand::Rng) -> Sight {
+fn sight(kind: Kind, rng: &mut fastrand::Rng) -> (Sight, Shift) {
     let one = |from: &[&str], rng: &mut fastrand::Rng| Some(from[rng.usize(..from.len())].to_owned());
     let mut sight = Sight::default();
-    if rng.u8(..3) == 0 {
-        sight.namespaces = Some(BTreeSet::from([NAMESPACES[rng.usize(..2)].to_owned()]));
+    let shift = match rng.u8(..9) {
+        0 => Shift::Set,
+        1 => Shift::Selector,
+        _ => Shift::No,
+    };
+    match shift {
+        Shift::Set | Shift::Selector => (sight.namespaces, sight.shifts) = (Some(BTreeSet::new()), true),
+        Shift::No if rng.u8(..3) == 0 => {
+            sight.namespaces = Some(BTreeSet::from([NAMESPACES[rng.usize(..2)].to_owned()]));
+        }
+        Shift::No => {}
     }
     match rng.u8(..5) {
         0 | 1 => sight.app = one(&APPS, rng),
@@ -101,7 +120,7 @@ fn sight(kind: Kind, rng: &mut fastrand::Rng) -> Sight {
         2 => sight.name = one(&NAMES, rng),
         _ => {}
     }
-    sight
+    (sight, shift)
 }
 
 // === impl Sight ===
@@ -119,9 +138,8 @@ impl Sight {
         self.app.as_ref().map_or_else(String::new, |app| format!("app={app}"))
     }
 
-    pub(crate) fn scope(&self) -> Scope {
-        let namespace = self.namespaces.as_ref().and_then(|namespaces| namespaces.first());
-        let scope = namespace.map_or_else(Scope::all, Scope::namespaced);
+    /// The selectors of a scope.
+    pub(crate) fn select(&self, scope: Scope) -> Scope {
         scope.with_labels(self.labels()).with_fields(self.fields())
     }
 }

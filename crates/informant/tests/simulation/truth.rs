@@ -25,6 +25,8 @@ pub(crate) struct Content {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sight {
     pub(crate) namespaces: Option<BTreeSet<String>>,
+    /// Whether the namespaces change in the course of the history.
+    pub(crate) shifts: bool,
     pub(crate) app: Option<String>,
     pub(crate) phase: Option<String>,
     pub(crate) name: Option<String>,
@@ -49,6 +51,8 @@ pub(crate) enum What {
     Deleted,
     /// Deleted, and the end wasn't seen.
     Vanished,
+    /// Its namespace isn't one of the informer's any more.
+    LeftScope,
 }
 
 /// All states of all objects: per key, by rising version, `None` for its absence.
@@ -84,10 +88,19 @@ impl State {
 // === impl Sight ===
 
 impl Sight {
-    fn sees(&self, key: &str, state: &State) -> bool {
-        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        self.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(namespace))
-            && self.app.as_ref().is_none_or(|app| *app == state.content.app)
+    fn sees_now(&self, key: &str, state: &State) -> bool {
+        let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
+        self.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(namespace)) && self.selects(key, state)
+    }
+
+    /// Whether it saw or could have seen it at some time.
+    fn sees_ever(&self, key: &str, state: &State) -> bool {
+        if self.shifts { self.selects(key, state) } else { self.sees_now(key, state) }
+    }
+
+    fn selects(&self, key: &str, state: &State) -> bool {
+        let name = key.split_once('/').map_or(key, |(_, name)| name);
+        self.app.as_ref().is_none_or(|app| *app == state.content.app)
             && self.phase.as_ref().is_none_or(|phase| *phase == state.content.phase)
             && self.name.as_ref().is_none_or(|wanted| wanted == name)
     }
@@ -111,7 +124,7 @@ impl Truth {
     /// Key and version of everything that's in sight now.
     pub(crate) fn present(&self, sight: &Sight) -> BTreeMap<String, u64> {
         let present = self.keys.keys().filter_map(|key| {
-            let state = self.now(key).filter(|state| sight.sees(key, state))?;
+            let state = self.now(key).filter(|state| sight.sees_now(key, state))?;
             Some((key.clone(), state.version))
         });
         present.collect()
@@ -126,7 +139,7 @@ impl Truth {
         let mut known = BTreeMap::new();
         for (key, told) in by_key {
             let timeline = self.timeline(sight, key);
-            if let Some(version) = self.check_key(&timeline, &told)? {
+            if let Some(version) = self.check_key(sight, &timeline, &told)? {
                 known.insert(key.to_owned(), version);
             }
         }
@@ -136,14 +149,16 @@ impl Truth {
     fn timeline<'a>(&'a self, sight: &Sight, key: &str) -> Timeline<'a> {
         let states = self.keys.get(key).map_or(&[][..], Vec::as_slice);
         let seen = states.iter().map(|(version, state)| {
-            let visible = state.as_ref().filter(|state| sight.sees(key, state));
+            let visible = state.as_ref().filter(|state| sight.sees_ever(key, state));
             (*version, visible)
         });
         Timeline { moments: seen.collect() }
     }
 
     /// Walks along what was told of one key; returns the version that's known at the end.
-    fn check_key(&self, timeline: &Timeline<'_>, told: &[&Told]) -> Result<Option<u64>, String> {
+    fn check_key(&self, sight: &Sight, timeline: &Timeline<'_>, told: &[&Told]) -> Result<Option<u64>, String> {
+        // It may have vanished with its kind or its namespace, and come back as it was.
+        let returns = self.kind_denied || sight.shifts;
         // What the handler knows, and the version that the next state must be above.
         let (mut known, mut floor): (Option<(String, u64)>, u64) = (None, 0);
         for told in told {
@@ -170,7 +185,7 @@ impl Truth {
                     }
                     let fits = match &told.listed {
                         Some((_, listed)) => *listed >= version,
-                        None => self.kind_denied || timeline.absence_after(version).is_some(),
+                        None => returns || timeline.absence_after(version).is_some(),
                     };
                     if !fits {
                         return Err(wrong("the lister was behind the event"));
@@ -178,7 +193,7 @@ impl Truth {
                     known = Some((uid.clone(), version));
                     floor = version;
                 }
-                What::Deleted | What::Vanished => {
+                What::Deleted | What::Vanished | What::LeftScope => {
                     let Some((known_uid, known_version)) = &known else {
                         return Err(wrong("a deletion of what wasn't there"));
                     };
@@ -195,8 +210,10 @@ impl Truth {
                         timeline.absence_after(version)
                     };
                     floor = match end {
-                        // It may have vanished with its kind, and come back as it was.
-                        _ if self.kind_denied && told.what == What::Vanished => version - 1,
+                        _ if told.what == What::LeftScope && !sight.shifts => {
+                            return Err(wrong("its namespace was never left out"));
+                        }
+                        _ if returns && told.what != What::Deleted => version - 1,
                         Some(end) => end,
                         None => return Err(wrong("a deletion of what is still there")),
                     };

@@ -1,6 +1,6 @@
 //! The server with its objects: whoever writes, and the truth of what was written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::{Method, Request};
 use http_body_util::BodyExt;
@@ -12,10 +12,14 @@ use crate::settings::{APPS, Kind, NAMES, NAMESPACES, PHASES, Settings};
 use crate::trace::Trace;
 use crate::truth::{Sight, State, Truth};
 
+/// The label by which namespaces are selected.
+pub(crate) const SELECTED: &str = "selected";
+
 pub(crate) struct World {
     pub(crate) server: ApiServer,
     pub(crate) truth: Truth,
     kind: Kind,
+    selected: BTreeSet<String>,
     rng: fastrand::Rng,
     /// So that no two states are alike.
     writes: u64,
@@ -37,7 +41,15 @@ impl World {
             .watch_list(settings.server.watch_list)
             .build();
         let rng = fastrand::Rng::with_seed(seed ^ 0x5eed);
-        let world = Self { server, truth: Truth::default(), kind: settings.kind, rng, writes: 0, trace: trace.clone() };
+        let world = Self {
+            server,
+            truth: Truth::default(),
+            kind: settings.kind,
+            selected: BTreeSet::new(),
+            rng,
+            writes: 0,
+            trace: trace.clone(),
+        };
         for namespace in NAMESPACES {
             let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
             world.ask(Method::POST, "/api/v1/namespaces", &body).await;
@@ -75,6 +87,24 @@ impl World {
         for key in self.truth.present(&Sight::default()).into_keys() {
             self.change(&key).await;
         }
+    }
+
+    /// Labels a namespace so that selectors of namespaces select it, or no longer.
+    pub(crate) async fn select_namespace(&mut self, namespace: &str, selected: bool) {
+        let label = if selected { json!("yes") } else { Value::Null };
+        let patch = json!({"metadata": {"labels": {SELECTED: label}}});
+        self.ask(Method::PATCH, &format!("/api/v1/namespaces/{namespace}"), &patch).await;
+        self.trace.say("server", || format!("namespace {namespace} selected: {selected}"));
+        if selected {
+            self.selected.insert(namespace.to_owned());
+        } else {
+            self.selected.remove(namespace);
+        }
+    }
+
+    /// The namespaces that selectors of namespaces select.
+    pub(crate) fn selected(&self) -> &BTreeSet<String> {
+        &self.selected
     }
 
     /// The objects that the server lists for a sight.
