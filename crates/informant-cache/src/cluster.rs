@@ -19,6 +19,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::time::Instant;
 
+use crate::error::scrub;
 use crate::lock::lock;
 
 /// How long a renewed client is used before another 401 has it made anew again: a plugin that hands out tokens may be
@@ -103,7 +104,7 @@ impl Cluster {
     /// Nothing is lost: files are only read.
     pub async fn from_kubeconfig_file(path: impl AsRef<Path>) -> Result<Self, ClusterError> {
         let path = path.as_ref();
-        let named = |source| ClusterError::Kubeconfig { path: path.to_owned(), source };
+        let named = |source| ClusterError::Kubeconfig { path: path.to_owned(), source: scrub::kubeconfig(source) };
         let kubeconfig = Kubeconfig::read_from(path).map_err(named)?;
         Self::from_config(
             Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(named)?,
@@ -118,11 +119,10 @@ impl Cluster {
     /// # Cancel safety
     /// Nothing is lost: files are only read.
     pub async fn from_kubeconfig(text: &str) -> Result<Self, ClusterError> {
-        let kubeconfig = Kubeconfig::from_yaml(text).map_err(ClusterError::KubeconfigText)?;
+        let named = |source| ClusterError::KubeconfigText(scrub::kubeconfig(source));
+        let kubeconfig = Kubeconfig::from_yaml(text).map_err(named)?;
         let options = KubeConfigOptions::default();
-        Self::from_config(
-            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(ClusterError::KubeconfigText)?,
-        )
+        Self::from_config(Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(named)?)
     }
 
     /// A server that wants no credentials, for example `http://127.0.0.1:8001` of `kubectl proxy`.
@@ -145,7 +145,7 @@ impl Cluster {
     /// Outside a tokio runtime, as any constructor of a `kube::Client` does.
     pub fn from_config(mut config: Config) -> Result<Self, ClusterError> {
         config.default_retry = false;
-        let client = connect::client(config.clone()).map_err(ClusterError::Client)?;
+        let client = connect::client(config.clone()).map_err(|error| ClusterError::Client(scrub::kube(error)))?;
         Ok(Self::new(client, Some(config)))
     }
 

@@ -80,6 +80,14 @@ impl<K> Staging<K> {
         *self = Self::default();
     }
 
+    /// The objects that could be decoded, in the server's order.
+    pub(crate) fn into_objects(self) -> impl Iterator<Item = Cached<K>> {
+        self.objects.into_iter().filter_map(|staged| match staged {
+            Staged::Object(object) => Some(object),
+            Staged::Undecodable(_) | Staged::Gone(_) => None,
+        })
+    }
+
     fn put(&mut self, staged: Staged<K>) {
         let Self { objects, positions } = self;
         let hash = |key: &ObjectKey| FixedState::default().hash_one(key);

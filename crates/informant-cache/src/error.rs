@@ -3,6 +3,7 @@
 //! A variant is a decision that the reflector or a caller takes; everything else is text.
 
 mod classify;
+pub(crate) mod scrub;
 
 use std::fmt;
 use std::time::Duration;
@@ -25,11 +26,16 @@ impl DecodeError {
         Self { reason: reason.into() }
     }
 
-    /// The error of a JSON parser.
+    /// The error of a JSON parser: what it expected and found, without the value that it found.
     #[must_use]
     #[allow(clippy::needless_pass_by_value, reason = "it's used as a function that maps an error")]
     pub fn from_json(error: serde_json::Error) -> Self {
-        Self::new(error.to_string())
+        Self::new(scrub::json(&error))
+    }
+
+    /// The error of a JSON parser, and where in the document it was.
+    pub(crate) fn at(path: &str, error: &serde_json::Error) -> Self {
+        Self::new(format!("{path}: {}", scrub::json(error)))
     }
 }
 

@@ -7,11 +7,13 @@
 //!
 //! What's between the documents' brackets isn't checked here; whoever parses a document does.
 
+mod gzip;
 mod list;
 mod watch;
 
 use bytes::Bytes;
 
+pub(crate) use self::gzip::GzipDecoder;
 pub(crate) use self::list::ListDecoder;
 pub(crate) use self::watch::WatchDecoder;
 
@@ -34,6 +36,8 @@ pub(crate) enum FrameError {
     Cut,
     #[error("the answer isn't the JSON of a list: {expected} expected at {found:?}")]
     NotAList { expected: &'static str, found: String },
+    #[error("the answer can't be decompressed: {0}")]
+    Gzip(&'static str),
     #[error("the fields of the list beside its items are larger than {limit} bytes")]
     TooLarge { limit: usize },
 }
@@ -81,8 +85,8 @@ impl Gather {
     }
 }
 
-/// The beginning of some bytes as text, for an error.
-fn excerpt(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes.get(..40).unwrap_or(bytes));
+/// The beginning of some bytes as text, for an error. Only of what isn't from the API may more than a character be shown.
+fn excerpt(bytes: &[u8], length: usize) -> String {
+    let text = String::from_utf8_lossy(bytes.get(..length).unwrap_or(bytes));
     text.chars().filter(|char| !char.is_control()).collect()
 }

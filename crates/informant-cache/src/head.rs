@@ -45,6 +45,20 @@ pub(crate) struct ListHead {
     pub(crate) api_version: Option<String>,
     pub(crate) kind: Option<String>,
     pub(crate) metadata: Option<ListMetadata>,
+    /// Whether there's such a field, whatever it holds.
+    #[serde(deserialize_with = "is_there")]
+    items: bool,
+}
+
+/// What an answer to a list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListForm {
+    List,
+    /// A table for people instead of a list.
+    Table,
+    /// An error.
+    Status,
+    Other,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -190,11 +204,19 @@ impl ListHead {
         serde_json::from_slice(envelope).map_err(DecodeError::from_json)
     }
 
-    /// Whether it's a table for people instead of a list.
-    pub(crate) fn is_table(&self) -> bool {
+    pub(crate) fn form(&self) -> ListForm {
         let group = self.api_version.as_deref().unwrap_or("");
-        self.kind.as_deref() == Some("Table") && group.starts_with("meta.k8s.io/")
+        match self.kind.as_deref().unwrap_or("") {
+            "Table" if group.starts_with("meta.k8s.io/") => ListForm::Table,
+            "Status" if group == "v1" => ListForm::Status,
+            kind if self.items || self.metadata.is_some() || kind.ends_with("List") => ListForm::List,
+            _ => ListForm::Other,
+        }
     }
+}
+
+fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    IgnoredAny::deserialize(deserializer).map(|_| true)
 }
 
 // === impl WatchEvent ===
@@ -336,9 +358,20 @@ mod tests {
     fn a_table_is_known_by_kind_and_group() {
         let table = |api_version: &str| {
             let list = format!(r#"{{"kind":"Table","apiVersion":"{api_version}","items":[]}}"#);
-            ListHead::parse(list.as_bytes()).expect("a list").is_table()
+            ListHead::parse(list.as_bytes()).expect("a list").form()
         };
-        assert!(table("meta.k8s.io/v1") && table("meta.k8s.io/v1beta1"));
-        assert!(!table("furniture.example.com/v1"));
+        assert_eq!((table("meta.k8s.io/v1"), table("meta.k8s.io/v1beta1")), (ListForm::Table, ListForm::Table));
+        assert_eq!(table("furniture.example.com/v1"), ListForm::List);
+    }
+    #[test]
+    fn an_answer_is_a_list_if_it_has_the_name_or_a_field_of_one() {
+        let form = |text: &str| ListHead::parse(text.as_bytes()).expect("JSON").form();
+        for list in [r#"{"items":null}"#, r#"{"metadata":{"resourceVersion":"3"}}"#, r#"{"kind":"PodList"}"#] {
+            assert_eq!(form(list), ListForm::List, "{list}");
+        }
+        assert_eq!(form(r#"{"kind":"Status","apiVersion":"v1","metadata":{},"code":410}"#), ListForm::Status);
+        for other in ["{}", r#"{"kind":"APIGroup","apiVersion":"v1","versions":[]}"#, r#"{"error":"sign in"}"#] {
+            assert_eq!(form(other), ListForm::Other, "{other}");
+        }
     }
 }

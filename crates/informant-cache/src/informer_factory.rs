@@ -67,10 +67,12 @@ pub(crate) struct Settings {
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
     pub(crate) page_size: Option<u32>,
+    pub(crate) read_from_cache: bool,
     pub(crate) watch_list: bool,
     pub(crate) document_bytes_max: usize,
     pub(crate) handler_bound: usize,
     pub(crate) watch_timeout_min: Duration,
+    pub(crate) idle_timeout: Duration,
     /// One for each informer that may take in its first state at the same time.
     pub(crate) list_slots: Arc<Semaphore>,
     pub(crate) default_scope: Scope,
@@ -104,10 +106,12 @@ impl InformerFactory {
             seed: 0,
             clock: Clock::system(),
             page_size: None,
+            read_from_cache: false,
             watch_list: true,
             document_bytes_max: 8 << 20,
             handler_bound: 1024,
             watch_timeout_min: Duration::from_secs(300),
+            idle_timeout: Duration::from_secs(150),
             list_slots: Arc::new(Semaphore::new(FIRST_LISTS)),
             default_scope: Scope::all(),
         };
@@ -371,9 +375,8 @@ impl InformerFactoryBuilder {
         self
     }
 
-    /// How many objects to ask for in one page of a list. Default, also for 0: 500, but no limit for a list that the
-    /// server can answer from its cache, which a limit would prevent. Whatever the server sends, no page is ever held
-    /// whole in memory.
+    /// How many objects to ask for in one page of a list. Default, also for 0: 500. Whatever the server sends, no page is
+    /// ever held whole in memory.
     pub fn page_size(mut self, objects: u32) -> Self {
         self.settings.page_size = Some(objects).filter(|objects| *objects > 0);
         self
@@ -384,6 +387,20 @@ impl InformerFactoryBuilder {
     /// (of namespaces, for a scope that selects among them) aren't bound by it.
     pub fn default_scope(mut self, scope: Scope) -> Self {
         self.settings.default_scope = scope;
+        self
+    }
+
+    /// Whether the server may answer lists from its cache. Default: no.
+    ///
+    /// By default a list asks for the newest state, in pages, which costs the server reads of its storage: the cache is
+    /// then never behind what anybody saw before, and no answer holds more than a page. If this is on, lists are as
+    /// client-go's: the first one is as old as the server's cache happens to be (seconds, or minutes on a server that
+    /// lags behind; a process that starts again may then see an older state than before), later ones are at least as new
+    /// as what this informer saw. The server ignores the limit for the first and isn't given one for the others, unless
+    /// [`page_size`](Self::page_size) is set, so one answer holds everything. Streams of the present state aren't
+    /// affected: they're at least as new as the moment they're asked for, and come from the cache without its cost.
+    pub fn read_from_cache(mut self, on: bool) -> Self {
+        self.settings.read_from_cache = on;
         self
     }
 
@@ -410,6 +427,18 @@ impl InformerFactoryBuilder {
     /// the default of 5 minutes are raised to it.
     pub fn watch_timeout_min(mut self, timeout: Duration) -> Self {
         self.settings.watch_timeout_min = timeout.max(Duration::from_secs(300));
+        self
+    }
+
+    /// After how long a silence a watch is taken for dead and opened again where it was. Default: 150 s, two and a half
+    /// times what API servers leave between two bookmarks; less than a second counts as a second.
+    ///
+    /// That's how long a cache can be stale without its informer knowing. It holds from a watch's first bookmark on: of a
+    /// server (or a proxy) that sends none, silence says nothing, and a dead watch is found half a minute after the end
+    /// that the server was asked for (5 to 10 minutes unless set), or sooner by TCP's keep-alive. Keep it above the
+    /// server's interval, else quiet watches are opened again and again.
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.idle_timeout = timeout.max(Duration::from_secs(1));
         self
     }
 

@@ -11,10 +11,12 @@ mod decoder;
 mod state;
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::Timestamp;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +26,7 @@ use self::state::{ChangeKind, Input, Next, Output, Phase, Policy, State, StoreAc
 use crate::delta::{Delta, Staging};
 use crate::error::{RequestError, RequestErrorKind};
 use crate::frame::{Frame, ListDecoder, WatchDecoder};
-use crate::head::{Bookmark, ListHead, WatchEvent};
+use crate::head::{Bookmark, ListForm, ListHead, WatchEvent};
 use crate::parts::{Extent, Part};
 use crate::request::Request;
 use crate::shared_informer::Shared;
@@ -35,6 +37,8 @@ use crate::store::Progress;
 const WATCH_MARGIN: Duration = Duration::from_secs(30);
 /// Initial events that pause this long without their end are taken for a server that doesn't know of the end.
 const INITIAL_EVENTS_PATIENCE: Duration = Duration::from_secs(15);
+/// So are initial events that haven't ended after this long, though something always comes.
+const INITIAL_EVENTS_MAX: Duration = Duration::from_secs(180);
 /// After a bug of ours: how long to wait before the task starts over.
 const RESTART_DELAY: Duration = Duration::from_secs(5);
 
@@ -46,9 +50,9 @@ pub(crate) async fn run<K: Send + Sync + 'static>(informer: &Shared<K>, part: &P
             // Being cancelled goes before any work.
             biased;
             () = cancel.cancelled() => return,
-            // The work ends by a panic only: a bug of ours or of a representation. It must not silence the informer.
-            _ = work => {}
+            ended = work => if ended.is_ok() { return },
         }
+        // A bug of ours or of a representation. It must not silence the informer.
         tracing::error!(informer = %informer.name, "reflector panicked; it starts over with a list");
         informer.status.count(|counters| {
             counters.restarts += 1;
@@ -74,6 +78,21 @@ struct Reflector<'a, K> {
     origin: Instant,
     /// The phase that the status shows.
     shown: Phase,
+    /// Whether the server has sent a bookmark on the watch at hand, so that others will follow.
+    bookmarked: bool,
+    /// The right to take in a first state.
+    slot: Option<OwnedSemaphorePermit>,
+}
+
+/// What it means if nothing comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Silence {
+    /// The initial events have no end.
+    InitialEvents,
+    /// The connection is dead: not even bookmarks come.
+    NoBookmarks,
+    /// The connection is dead: not even the end comes that was asked for.
+    NoEnd,
 }
 
 impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
@@ -81,6 +100,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         let settings = &informer.settings;
         let policy = Policy {
             page_size: settings.page_size,
+            read_from_cache: settings.read_from_cache,
             watch_list: settings.watch_list,
             watch_timeout_min: settings.watch_timeout_min,
         };
@@ -97,6 +117,8 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             batch: Vec::new(),
             origin: Instant::now(),
             shown: Phase::Starting,
+            bookmarked: false,
+            slot: None,
         }
     }
 
@@ -104,8 +126,14 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         let mut output = self.step(Input::Start);
         loop {
             output = match output.next {
-                Next::Send(request) => self.exchange(request).await,
+                Next::Send(request) => {
+                    self.wait_for_slot(&request).await;
+                    self.exchange(request).await
+                }
+                Next::Stop => return,
                 Next::Wait(delay) => {
+                    // Others needn't wait for one that fails.
+                    self.slot = None;
                     tokio::time::sleep(delay).await;
                     self.step(Input::WaitOver)
                 }
@@ -113,6 +141,26 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
                 Next::Read => self.step(Input::Start),
             };
         }
+    }
+
+    /// Waits until the informer may take in its first state.
+    async fn wait_for_slot(&mut self, request: &Request) {
+        let status = &self.informer.status;
+        if self.slot.is_some() || status.synced() || matches!(request, Request::Watch { .. }) {
+            return;
+        }
+        let slots = &self.informer.settings.list_slots;
+        // They're never closed.
+        self.slot = match Arc::clone(slots).try_acquire_owned() {
+            Ok(slot) => Some(slot),
+            Err(_) => {
+                let waiting = InformerState::Waiting { for_: "other informers' first lists".to_owned() };
+                self.part.set_state(status, waiting);
+                let slot = Arc::clone(slots).acquire_owned().await.ok();
+                self.show_phase();
+                slot
+            }
+        };
     }
 
     /// Sends a request and reads the answer; returns what to do after that.
@@ -144,21 +192,19 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             }
             loop {
                 match decoder.next() {
-                    Ok(Some(item)) => self.stage_item(&item),
+                    Ok(Some(item)) => {
+                        self.stage_item(&item);
+                        if let Some(error) = self.decoder.refused.take() {
+                            return self.fail(error, Input::Refused);
+                        }
+                    }
                     Ok(None) => break,
                     Err(error) => return self.fail(malformed(error), Input::Failed),
                 }
             }
         }
-        let head = decoder.finish().map_err(malformed);
-        match head.and_then(|envelope| ListHead::parse(&envelope).map_err(malformed)) {
+        match decoder.finish().map_err(malformed).and_then(|envelope| self.list_head(&envelope)) {
             Err(error) => self.fail(error, Input::Failed),
-            Ok(list) if list.is_table() => {
-                let name = &self.informer.name;
-                let message =
-                    format!("the server answered the list of {name} with a Table for people, not with objects");
-                self.fail(RequestError::new(RequestErrorKind::Malformed, message), Input::Failed)
-            }
             Ok(list) => {
                 let metadata = list.metadata.unwrap_or_default();
                 let resource_version = metadata.resource_version.unwrap_or_default();
@@ -166,6 +212,21 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
                 self.step(Input::Page { resource_version, continue_token })
             }
         }
+    }
+
+    /// The list's own fields, if it's a list.
+    fn list_head(&self, envelope: &[u8]) -> Result<ListHead, RequestError> {
+        let list = ListHead::parse(envelope).map_err(malformed)?;
+        let name = &self.informer.name;
+        let complaint = match list.form() {
+            ListForm::List => return Ok(list),
+            ListForm::Status => return Err(RequestError::from_event(envelope)),
+            ListForm::Table => "with a Table for people, not with objects",
+            // An empty store must never come of an answer that's about something else.
+            ListForm::Other => "with something that is no list",
+        };
+        let message = format!("the server answered the list of {name} {complaint}");
+        Err(RequestError::new(RequestErrorKind::Malformed, message))
     }
 
     fn stage_item(&mut self, item: &Frame) {
@@ -185,14 +246,17 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             return opened;
         }
         let mut decoder = WatchDecoder::new(self.informer.settings.document_bytes_max);
-        let deadline = Instant::now() + timeout + WATCH_MARGIN;
+        self.bookmarked = false;
+        let opened = Instant::now();
         loop {
-            let patience = Instant::now() + INITIAL_EVENTS_PATIENCE;
-            let initial = self.state.awaits_initial_events_end();
-            let until = if initial { deadline.min(patience) } else { deadline };
+            let (until, silence) = self.patience(opened, timeout);
+            if silence == Silence::InitialEvents && until <= Instant::now() {
+                // They are never quiet, so the timeout below would never be over.
+                return self.step(Input::InitialEventsOverdue);
+            }
             match tokio::time::timeout_at(until, answer.stream_chunk()).await {
-                Err(_) if initial && until < deadline => return self.step(Input::InitialEventsOverdue),
-                Err(_) => return self.fail(silent(timeout), Input::Broken),
+                Err(_) if silence == Silence::InitialEvents => return self.step(Input::InitialEventsOverdue),
+                Err(_) => return self.fail(self.silent(silence, timeout), Input::Broken),
                 Ok(Err(error)) => return self.fail(error, Input::Broken),
                 Ok(Ok(None)) => return self.end_of_stream(&mut decoder),
                 Ok(Ok(Some(chunk))) => decoder.push(chunk),
@@ -206,6 +270,32 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             }
             self.flush();
         }
+    }
+
+    /// Until when the next chunk must come, and what it means if it doesn't.
+    fn patience(&self, opened: Instant, timeout: Duration) -> (Instant, Silence) {
+        let now = Instant::now();
+        let end = (opened + timeout + WATCH_MARGIN, Silence::NoEnd);
+        let sooner = if self.state.awaits_initial_events_end() {
+            let until = (now + INITIAL_EVENTS_PATIENCE).min(opened + INITIAL_EVENTS_MAX);
+            Some((until, Silence::InitialEvents))
+        } else if self.bookmarked {
+            Some((now + self.informer.settings.idle_timeout, Silence::NoBookmarks))
+        } else {
+            None
+        };
+        sooner.filter(|(until, _)| *until < end.0).unwrap_or(end)
+    }
+
+    fn silent(&self, silence: Silence, timeout: Duration) -> RequestError {
+        let message = if silence == Silence::NoBookmarks {
+            let seconds = self.informer.settings.idle_timeout.as_secs();
+            format!("the server had sent bookmarks, and then was silent for {seconds} s")
+        } else {
+            let (seconds, margin) = (timeout.as_secs(), WATCH_MARGIN.as_secs());
+            format!("the server was asked to end the watch after {seconds} s and was silent for {margin} s more")
+        };
+        RequestError::new(RequestErrorKind::Connection, message)
     }
 
     fn end_of_stream(&mut self, decoder: &mut WatchDecoder) -> Output {
@@ -226,9 +316,13 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             Frame::Document(line) => WatchEvent::parse(line).map_err(malformed),
             Frame::TooLarge(prefix) => return self.large_event(prefix),
         };
-        let event = match event {
-            Ok(event) => event,
-            Err(error) => return self.fail(error, Input::Unreadable),
+        let event = match (event, frame) {
+            (Ok(event), _) => event,
+            // Some write an error's status as it is, not as an event.
+            (Err(_), Frame::Document(line)) if RequestError::is_status(line) => {
+                return self.fail(RequestError::from_event(line), Input::ErrorEvent);
+            }
+            (Err(error), _) => return self.fail(error, Input::Unreadable),
         };
         let kind = match &*event.kind {
             "ADDED" => ChangeKind::Added,
@@ -264,6 +358,9 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
     }
 
     fn change(&mut self, kind: ChangeKind, found: Found<K>, resource_version: String) -> Output {
+        if let Some(error) = self.decoder.refused.take() {
+            return self.fail(error, Input::Refused);
+        }
         let delta = match (kind, found) {
             (_, Found::Unreadable(error)) => return self.fail(malformed(error), Input::Unreadable),
             (_, Found::OtherKind) => {
@@ -302,6 +399,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
     fn bookmark(&mut self, object: &[u8]) -> Output {
         match Bookmark::parse(object) {
             Ok(Bookmark { resource_version, initial_events_end }) => {
+                self.bookmarked = true;
                 self.step(Input::Bookmark { resource_version, initial_events_end })
             }
             // A bookmark is only an optimisation.
@@ -332,7 +430,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         }
         match output.store {
             StoreAction::Nothing | StoreAction::Stage | StoreAction::Apply => {}
-            StoreAction::Discard => self.staging.clear(),
+            StoreAction::Discard => self.decoder.put_aside(&mut self.staging),
             StoreAction::Commit => self.commit(),
             StoreAction::Clear => self.clear(),
         }
@@ -355,6 +453,8 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
     /// Publishes the state that was taken in, as its difference from the store.
     fn commit(&mut self) {
         let staging = std::mem::take(&mut self.staging);
+        self.decoder.taken_in();
+        self.slot = None;
         self.decoder.keep(|key| staging.holds(key));
         let deltas = staging.into_deltas(&self.informer.store, self.part.namespace());
         let progress = Progress { part: self.part.namespace(), resource_version: self.state.resource_version() };
@@ -364,6 +464,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
     fn clear(&mut self) {
         self.staging.clear();
         self.batch.clear();
+        self.decoder.taken_in();
         self.decoder.keep(|_| false);
         let deltas = Staging::default().into_deltas(&self.informer.store, self.part.namespace());
         self.informer.publish(
@@ -401,6 +502,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
                 let kept = if let InformerState::Retrying { since, .. } = before { Some(since) } else { None };
                 InformerState::Retrying { since: since(kept), kind: error.kind, reason: error.message.clone() }
             }
+            Phase::Failed(error) => InformerState::Failed { since: now(), reason: error.message.clone() },
         };
         self.part.set_state(status, state);
     }
@@ -408,11 +510,4 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
 
 fn malformed(error: impl std::fmt::Display) -> RequestError {
     RequestError::new(RequestErrorKind::Malformed, error.to_string())
-}
-
-fn silent(timeout: Duration) -> RequestError {
-    let seconds = timeout.as_secs();
-    let margin = WATCH_MARGIN.as_secs();
-    let message = format!("the server was asked to end the watch after {seconds} s and was silent for {margin} s more");
-    RequestError::new(RequestErrorKind::Connection, message)
 }

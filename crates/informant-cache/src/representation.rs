@@ -115,7 +115,7 @@ where
     K: kube::Resource + DeserializeOwned + Send + Sync + 'static,
 {
     fn hold(&self, document: &[u8]) -> Result<Held<K>, DecodeError> {
-        let mut object: K = serde_json::from_slice(document).map_err(DecodeError::from_json)?;
+        let mut object: K = serde_json::from_slice(document).map_err(|error| whereabouts::<K>(document, error))?;
         if !self.managed_fields {
             object.meta_mut().managed_fields = None;
         }
@@ -131,5 +131,14 @@ where
         } else {
             "application/json"
         }
+    }
+}
+
+/// Decodes a document once more to learn where the error is, which the fast way doesn't say.
+fn whereabouts<K: DeserializeOwned>(document: &[u8], error: serde_json::Error) -> DecodeError {
+    let slow = serde_path_to_error::deserialize::<_, K>(&mut serde_json::Deserializer::from_slice(document));
+    match slow {
+        Err(slow) => DecodeError::at(&slow.path().to_string(), slow.inner()),
+        Ok(_) => DecodeError::from_json(error),
     }
 }

@@ -444,7 +444,10 @@ impl<K: Send + Sync + 'static> Shared<K> {
         let waiting = std::mem::take(&mut handlers.waiting);
         drop(handlers);
         drop(waiting);
-        self.status.set_state(InformerState::Stopped);
+        // An informer that failed has stopped too, and its failure says more.
+        if !matches!(self.status.state(), InformerState::Failed { .. }) {
+            self.status.set_state(InformerState::Stopped);
+        }
     }
 
     fn status(&self) -> InformerStatus {

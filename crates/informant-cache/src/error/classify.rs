@@ -5,9 +5,10 @@ use std::io;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode, header};
+use kube::client::AuthError;
 use serde::Deserialize;
 
-use super::{RequestError, RequestErrorKind};
+use super::{RequestError, RequestErrorKind, scrub};
 
 /// A `Status` of the API, as much as is needed to decide.
 #[derive(Debug, Default, Deserialize)]
@@ -41,7 +42,7 @@ impl RequestError {
         let status: ApiStatus = serde_json::from_slice(body).unwrap_or_else(|_| {
             // Not from the API itself: a proxy's page, or `404 page not found`.
             let text = String::from_utf8_lossy(body.get(..200).unwrap_or(body));
-            ApiStatus { message: Some(text.trim().to_owned()), ..ApiStatus::default() }
+            ApiStatus { message: Some(scrub::text(text.trim())), ..ApiStatus::default() }
         });
         let mut error = Self::from_status(&status, Some(code));
         if error.retry_after.is_none() {
@@ -56,9 +57,19 @@ impl RequestError {
         match serde_json::from_slice::<ApiStatus>(object) {
             Ok(status) => Self::from_status(&status, None),
             Err(error) => {
-                Self::new(RequestErrorKind::Malformed, format!("an ERROR event without a readable status: {error}"))
+                let complaint = scrub::json(&error);
+                Self::new(RequestErrorKind::Malformed, format!("an ERROR event without a readable status: {complaint}"))
             }
         }
+    }
+
+    /// Whether a document is a status of the API.
+    pub(crate) fn is_status(document: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Kind {
+            kind: String,
+        }
+        serde_json::from_slice::<Kind>(document).is_ok_and(|document| document.kind == "Status")
     }
 
     fn from_status(status: &ApiStatus, code: Option<StatusCode>) -> Self {
@@ -82,6 +93,10 @@ impl RequestError {
     pub(crate) fn from_connection(error: &(dyn Error + 'static)) -> Self {
         let refused = chain(error).any(is_refused);
         let kind = if refused { RequestErrorKind::ConnectionRefused } else { RequestErrorKind::Connection };
+        let secret = chain(error).filter_map(|error| error.downcast_ref::<AuthError>()).find_map(scrub::auth);
+        if let Some(text) = secret {
+            return Self::new(kind, text);
+        }
         // Each error says its own part; some repeat their source.
         let mut message = String::new();
         for part in chain(error).map(ToString::to_string) {

@@ -90,7 +90,9 @@ impl ListDecoder {
             return Ok(());
         };
         if self.chunk.get(start) != Some(&b'{') {
-            return Err(not_a_list("an object", self.chunk.get(start..).unwrap_or_default()));
+            // Another server's page, most likely.
+            let found = excerpt(self.chunk.get(start..).unwrap_or_default(), 40);
+            return Err(FrameError::NotAList { expected: "an object", found });
         }
         let _blank = self.chunk.split_to(start);
         self.place = Place::Fields;
@@ -195,7 +197,7 @@ fn expect_blank(bytes: &[u8], expected: &'static str) -> Result<(), FrameError> 
 }
 
 fn not_a_list(expected: &'static str, found: &[u8]) -> FrameError {
-    FrameError::NotAList { expected, found: excerpt(found) }
+    FrameError::NotAList { expected, found: excerpt(found, 1) }
 }
 
 #[cfg(test)]
@@ -262,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_an_error_that_shows_the_place() {
-        for (text, shown) in [("<html>", "<html>"), ("[1]", "[1]"), (r#"{"items":[1]}"#, "1]}"), ("{} x", "x")] {
+        for (text, shown) in [("<html>", "<html>"), ("[1]", "[1]"), (r#"{"items":[1]}"#, "\"1\""), ("{} x", "x")] {
             let error = decode(&[text.as_bytes()], 1000).expect_err(text).to_string();
             assert!(error.contains(shown), "{error}");
         }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header;
+use http::{HeaderValue, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 
 use crate::error::{RequestError, RequestErrorKind};
+use crate::frame::{FrameError, GzipDecoder};
 use crate::request::Request;
 use crate::shared_informer::Shared;
 
@@ -21,23 +22,27 @@ const ERROR_BYTES_MAX: usize = 64 << 10;
 /// A successful answer.
 pub(super) struct Answer {
     body: Body,
+    gzip: Option<GzipDecoder>,
 }
 
 /// Sends a request; an answer that isn't a success is an error.
-pub(super) async fn send<K: 'static>(
-    informer: &Shared<K>,
-    part: Option<&str>,
-    request: &Request,
-) -> Result<Answer, RequestError> {
-    let url = request.url(&informer.resource, &informer.scope, part);
-    let request = http::Request::get(url).header(header::ACCEPT, informer.representation.accept()).body(());
+pub(super) async fn send<K: 'static>(informer: &Shared<K>, part: Option<&str>, list_or_watch: &Request) -> Result<Answer, RequestError> {
+    let url = list_or_watch.url(&informer.resource, &informer.scope, part);
+    let mut request = http::Request::get(url).header(header::ACCEPT, informer.representation.accept());
+    if !matches!(list_or_watch, Request::List { .. }) {
+        // We'd read it, but a client may have a layer that asks for gzip and reads the first event only.
+        request = request.header(header::ACCEPT_ENCODING, "identity");
+    }
+    let request = request.body(());
     let request = request.map_err(|error| {
         RequestError::new(RequestErrorKind::Malformed, format!("the request can't be built: {error}"))
     })?;
     let answer = tokio::time::timeout(HEAD_PATIENCE, informer.source.request(request)).await;
     let answer = answer.map_err(|_| paused(HEAD_PATIENCE))??;
     let (parts, body) = answer.into_parts();
-    let mut answer = Answer { body };
+    let encoding = parts.headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes);
+    let gzip = encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case(b"gzip")).then(GzipDecoder::new);
+    let mut answer = Answer { body, gzip };
     if parts.status.is_success() {
         return Ok(answer);
     }
@@ -55,14 +60,19 @@ impl Answer {
     ///
     /// Cancel safe: no chunk is lost.
     pub(super) async fn stream_chunk(&mut self) -> Result<Option<Bytes>, RequestError> {
-        while let Some(frame) = self.body.frame().await {
+        loop {
+            if let Some(piece) = self.gzip.as_mut().map_or(Ok(None), GzipDecoder::next).map_err(broken)? {
+                return Ok(Some(piece));
+            }
+            let Some(frame) = self.body.frame().await else { break };
             let frame = frame.map_err(|error| RequestError::from_connection(&error))?;
-            if let Ok(chunk) = frame.into_data()
-                && !chunk.is_empty()
-            {
-                return Ok(Some(chunk));
+            match (frame.into_data(), &mut self.gzip) {
+                (Ok(chunk), Some(gzip)) => gzip.push(chunk),
+                (Ok(chunk), None) if !chunk.is_empty() => return Ok(Some(chunk)),
+                _ => {}
             }
         }
+        self.gzip.as_ref().map_or(Ok(()), GzipDecoder::finish).map_err(broken)?;
         Ok(None)
     }
 
@@ -77,6 +87,11 @@ impl Answer {
         beginning.truncate(ERROR_BYTES_MAX);
         beginning
     }
+}
+
+fn broken(error: FrameError) -> RequestError {
+    let kind = if error == FrameError::Cut { RequestErrorKind::Connection } else { RequestErrorKind::Malformed };
+    RequestError::new(kind, error.to_string())
 }
 
 fn paused(patience: Duration) -> RequestError {

@@ -6,12 +6,14 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::error::DecodeError;
+use crate::delta::Staging;
+use crate::error::{DecodeError, RequestError, RequestErrorKind};
 use crate::frame::Frame;
 use crate::head::{Head, Text};
 use crate::key::ObjectKey;
 use crate::object::Cached;
 use crate::shared_informer::Shared;
+use crate::store::Table;
 
 /// How many undecodable objects are named; the others are counted only.
 const NAMED_MAX: usize = 100;
@@ -22,6 +24,11 @@ pub(super) struct Decoder<'a, K> {
     part: Option<&'a str>,
     /// Objects on the server that can't be decoded, with their resource version and what's wrong.
     undecodable: BTreeMap<ObjectKey, (String, String)>,
+    /// Objects of attempts to take in a state that came to nothing: they needn't be decoded again. Empty once a state is
+    /// in the store.
+    aside: Table<K>,
+    /// An object that couldn't be decoded, if the informer is to end at that.
+    pub(super) refused: Option<RequestError>,
 }
 
 pub(super) enum Found<K> {
@@ -38,7 +45,7 @@ pub(super) enum Found<K> {
 
 impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
     pub(super) fn new(informer: &'a Shared<K>, part: Option<&'a str>) -> Self {
-        Self { informer, part, undecodable: BTreeMap::new() }
+        Self { informer, part, undecodable: BTreeMap::new(), aside: Table::default(), refused: None }
     }
 
     /// An item of a list, which needn't say its kind.
@@ -107,6 +114,18 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
         }
     }
 
+    /// Keeps the objects of a state that came to nothing at hand for the next attempt.
+    pub(super) fn put_aside(&mut self, staging: &mut Staging<K>) {
+        for object in std::mem::take(staging).into_objects() {
+            self.aside.insert(object);
+        }
+    }
+
+    /// A whole state is in the store.
+    pub(super) fn taken_in(&mut self) {
+        self.aside = Table::default();
+    }
+
     fn object(&mut self, head: &Head<'_>, document: &[u8], deleted: bool) -> Found<K> {
         let key = match head.key() {
             Ok(key) => key,
@@ -117,7 +136,8 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
         };
         let (uid, resource_version) = (head.uid(), head.resource_version());
         let known = self.informer.store.held(&key).filter(|known| known.is_at(uid, resource_version));
-        if let Some(known) = known {
+        let aside = || self.aside.get(key.as_str()).filter(|known| known.is_at(uid, resource_version)).cloned();
+        if let Some(known) = known.or_else(aside) {
             return Found::Object(known);
         }
         // Representation, filter and transform may be the user's; a panic in one is an object that can't be decoded.
@@ -156,6 +176,7 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
             // Seen again in a new list; it's reported once per change.
             return Found::Undecodable(key);
         }
+        self.refuse(|| format!("{key} can't be decoded: {reason}"));
         self.informer.status.count(|counters| counters.undecodable += 1);
         tracing::warn!(informer = %self.informer.name, key = %key, error = %reason, "object can't be decoded; skipped");
         if self.undecodable.len() < NAMED_MAX || self.undecodable.contains_key(&key) {
@@ -165,7 +186,14 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
         Found::Undecodable(key)
     }
 
-    fn nameless(&self, error: &DecodeError) {
+    fn refuse(&mut self, message: impl FnOnce() -> String) {
+        if self.informer.intake.strict {
+            self.refused = Some(RequestError::new(RequestErrorKind::Malformed, message()));
+        }
+    }
+
+    fn nameless(&mut self, error: &DecodeError) {
+        self.refuse(|| format!("an object without a name can't be decoded: {error}"));
         self.informer.status.count(|counters| counters.undecodable += 1);
         tracing::warn!(informer = %self.informer.name, error = %error, "document names no object; skipped");
     }

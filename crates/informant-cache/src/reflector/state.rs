@@ -13,6 +13,8 @@
 //! - a delay follows a failure, never a success, and is at least as long as the server asks; delays start over after a
 //!   watch that lasted, not only after two quiet minutes;
 //! - a stream of initial events that goes quiet without its end, or ends early three times, gives way to lists;
+//! - a list asks for the newest state and comes in pages, unless the server's cache is to be read;
+//! - a list whose continue token expires starts over in pages, three times, then after a delay;
 //! - a missing kind is a state of its own: twice a 404 in a row empties the store.
 
 mod ends;
@@ -34,6 +36,8 @@ const UNFINISHED_STREAMS_MAX: u32 = 3;
 /// A 410 this soon after the present state was complete says that watching doesn't work: the next list waits. Else it
 /// follows at once.
 const RECENT_LIST: Duration = Duration::from_secs(5);
+/// How often a list whose continue token expired starts over at once.
+const LIST_RESTARTS_MAX: u32 = 3;
 /// How soon a 404 on a kind that was there is looked into again.
 const MISSING_RECHECK: Duration = Duration::from_secs(1);
 /// The server's wish to wait is granted up to this.
@@ -43,8 +47,11 @@ const PAGE_SIZE: u32 = 500;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy {
-    /// `None`: as client-go does, 500 where the server heeds it without cost, unlimited where it answers from its cache.
+    /// `None`: 500; but no limit where that would keep the server from answering from its cache.
     pub(crate) page_size: Option<u32>,
+    /// Whether lists may be answered from the server's cache, as client-go's are: the first one as old as that is, later
+    /// ones at least as new as what was seen. Else they ask for the newest state.
+    pub(crate) read_from_cache: bool,
     pub(crate) watch_list: bool,
     pub(crate) watch_timeout_min: Duration,
 }
@@ -88,6 +95,7 @@ pub(crate) enum Phase {
     Missing(RequestError),
     Forbidden(RequestError),
     Retrying(RequestError),
+    Failed(RequestError),
 }
 
 #[derive(Debug, Clone)]
@@ -121,8 +129,8 @@ struct Listing {
     resource_version: String,
     limit: u32,
     page: u32,
-    /// Whether this list is the one that follows a failed one, so that a further failure isn't answered by a list.
-    recovery: bool,
+    /// How many lists before this one lost their continue token, in a row.
+    restarts: u32,
 }
 
 /// What happened.
@@ -161,8 +169,10 @@ pub(crate) enum Input {
     Ended,
     /// The stream broke off or went silent for too long.
     Broken(RequestError),
-    /// The initial events went quiet without their end.
+    /// The initial events went quiet, or went on for too long, without their end.
     InitialEventsOverdue,
+    /// There's an object that can't be decoded, and the informer is to end at that.
+    Refused(RequestError),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,7 +202,7 @@ pub(crate) enum StoreAction {
     Apply,
     /// What was staged is complete and becomes the store's state.
     Commit,
-    /// Forget what was staged.
+    /// What was staged is no state, and is put aside: its objects needn't be decoded again.
     Discard,
     /// The kind is gone: empty the store.
     Clear,
@@ -204,6 +214,8 @@ pub(crate) enum Next {
     Read,
     Send(Request),
     Wait(Duration),
+    /// It's over for good.
+    Stop,
 }
 
 // === impl State ===
@@ -275,7 +287,11 @@ impl State {
             Input::Broken(error) => self.ended(now, Some(error)),
             Input::InitialEventsOverdue => {
                 self.watch_list_refused = true;
-                self.list(StoreAction::Discard, false)
+                self.list(StoreAction::Discard)
+            }
+            Input::Refused(error) => {
+                self.phase = Phase::Failed(error);
+                Output { store: StoreAction::Discard, next: Next::Stop, relist: None, rewatch: false }
             }
         }
     }
@@ -290,7 +306,7 @@ impl State {
         if self.policy.watch_list && !self.watch_list_refused {
             self.stream(now, StoreAction::Discard)
         } else {
-            self.list(StoreAction::Discard, false)
+            self.list(StoreAction::Discard)
         }
     }
 
@@ -302,7 +318,11 @@ impl State {
         Output::send(store, Request::WatchList { resource_version, timeout })
     }
 
-    fn list(&mut self, store: StoreAction, recovery: bool) -> Output {
+    fn list(&mut self, store: StoreAction) -> Output {
+        if !self.policy.read_from_cache {
+            // The newest state is never behind what was seen.
+            return self.list_with(String::new(), self.policy.page_size.unwrap_or(PAGE_SIZE), store, 0);
+        }
         let resource_version = match self.resource_version.as_str() {
             _ if self.resource_version_unavailable => "",
             // The first list may come from the server's cache; it's never gone back behind after that.
@@ -316,12 +336,12 @@ impl State {
             None if from_cache && !self.paginated => 0,
             None => PAGE_SIZE,
         };
-        self.list_with(resource_version.to_owned(), limit, store, recovery)
+        self.list_with(resource_version.to_owned(), limit, store, 0)
     }
 
-    fn list_with(&mut self, resource_version: String, limit: u32, store: StoreAction, recovery: bool) -> Output {
+    fn list_with(&mut self, resource_version: String, limit: u32, store: StoreAction, restarts: u32) -> Output {
         let request = Request::List { resource_version: resource_version.clone(), limit, continue_token: None };
-        self.step = Step::Listing(Listing { resource_version, limit, page: 1, recovery });
+        self.step = Step::Listing(Listing { resource_version, limit, page: 1, restarts });
         Output::send(store, request)
     }
 

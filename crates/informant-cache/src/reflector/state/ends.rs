@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    FAILED_WATCHES_MAX, Kind, Listing, MISSING_RECHECK, Output, Phase, Plan, RECENT_LIST, State, Step, StoreAction,
-    UNFINISHED_STREAMS_MAX, WATCH_FLOOR,
+    FAILED_WATCHES_MAX, Kind, LIST_RESTARTS_MAX, Listing, MISSING_RECHECK, Output, Phase, Plan, RECENT_LIST, State,
+    Step, StoreAction, UNFINISHED_STREAMS_MAX, WATCH_FLOOR,
 };
 use crate::error::RequestError;
 use crate::status::RelistReason;
@@ -14,7 +14,7 @@ impl State {
     pub(super) fn ended(&mut self, now: Duration, error: Option<RequestError>) -> Output {
         self.note_life(now);
         match self.step {
-            Step::Streaming { opened, .. } => self.stream_ended_early(now, opened, error),
+            Step::Streaming { .. } => self.stream_ended_early(now, error),
             Step::Watching { resumable: false, .. } => {
                 let error = error.unwrap_or_else(|| {
                     RequestError::new(Kind::Malformed, "the list had no resource version to watch from")
@@ -30,17 +30,15 @@ impl State {
         }
     }
 
-    fn stream_ended_early(&mut self, now: Duration, opened: Duration, error: Option<RequestError>) -> Output {
+    fn stream_ended_early(&mut self, now: Duration, error: Option<RequestError>) -> Output {
         self.unfinished_streams += 1;
         if self.unfinished_streams >= UNFINISHED_STREAMS_MAX {
             // Pages make progress where a stream can't.
             self.unfinished_streams = 0;
-            return self.list(StoreAction::Discard, false);
-        }
-        if now.saturating_sub(opened) >= WATCH_FLOOR {
-            return self.stream(now, StoreAction::Discard);
+            return self.list(StoreAction::Discard);
         }
         let error = error.unwrap_or_else(|| RequestError::new(Kind::Connection, "the initial events ended early"));
+        self.set_failure(&error);
         self.wait(now, Plan::Cycle, StoreAction::Discard, &error)
     }
 
@@ -91,7 +89,7 @@ impl State {
             }
             Kind::Invalid => {
                 self.watch_list_refused = true;
-                self.list(StoreAction::Discard, false)
+                self.list(StoreAction::Discard)
             }
             Kind::Expired
             | Kind::ResourceVersionTooLarge
@@ -100,22 +98,26 @@ impl State {
             | Kind::Unauthorized
             | Kind::Server
             | Kind::Connection
-            | Kind::Malformed => self.list(StoreAction::Discard, false),
+            | Kind::Malformed => self.list(StoreAction::Discard),
         }
     }
 
     fn list_failed(&mut self, now: Duration, error: RequestError) -> Output {
-        if let Step::Listing(Listing { resource_version, page, recovery, .. }) = &self.step {
-            let (first_page, recovery) = (*page == 1, *recovery);
+        if let Step::Listing(Listing { resource_version, limit, page, restarts }) = &self.step {
+            let (first_page, limit, restarts) = (*page == 1, *limit, *restarts);
             match error.kind {
-                // A continue token grew too old: the same again in one piece.
-                Kind::Expired if !first_page && !recovery => {
+                // A continue token grew too old, and what came of the list so far is no state at all.
+                Kind::Expired if !first_page && !self.policy.read_from_cache && restarts < LIST_RESTARTS_MAX => {
+                    return self.list_with(String::new(), limit, StoreAction::Discard, restarts + 1);
+                }
+                // The server's cache has no pages: the same again in one piece.
+                Kind::Expired if !first_page && self.policy.read_from_cache && restarts == 0 => {
                     let resource_version = resource_version.clone();
-                    return self.list_with(resource_version, 0, StoreAction::Discard, true);
+                    return self.list_with(resource_version, 0, StoreAction::Discard, 1);
                 }
                 Kind::Expired | Kind::ResourceVersionTooLarge if !resource_version.is_empty() => {
                     self.resource_version_unavailable = true;
-                    return self.list(StoreAction::Discard, false);
+                    return self.list(StoreAction::Discard);
                 }
                 Kind::Expired
                 | Kind::ResourceVersionTooLarge
@@ -170,15 +172,14 @@ impl State {
         }
         match error.kind {
             Kind::Expired => self.expired(now, &error),
-            Kind::TooManyRequests => {
+            // Nothing of what came since is lost by it.
+            Kind::TooManyRequests | Kind::Forbidden | Kind::Unauthorized => {
                 self.set_failure(&error);
                 self.wait(now, Plan::Watch, StoreAction::Nothing, &error)
             }
             Kind::ResourceVersionTooLarge
             | Kind::ConnectionRefused
             | Kind::NotFound
-            | Kind::Forbidden
-            | Kind::Unauthorized
             | Kind::Invalid
             | Kind::Server
             | Kind::Connection

@@ -175,6 +175,7 @@ impl World {
             Next::Read => self.wrong = Some("the machine reads where nothing can come"),
             Next::Wait(_) => self.wire = Wire::Waiting,
             Next::Send(request) => self.wire = Wire::Sent(Asked::from(request)),
+            Next::Stop => self.wrong = Some("the machine ends"),
         }
         self.forget_time();
     }
@@ -533,7 +534,10 @@ fn number(version: &str) -> u64 {
 }
 
 fn check(watch_list: bool, budget: Budget, refusals: &[Kind]) {
-    let policy = Policy { watch_list, page_size: Some(1), watch_timeout_min: Duration::from_secs(300) };
+    // Both kinds of lists: those after a failed stream may come from the server's cache.
+    let read_from_cache = watch_list;
+    let policy =
+        Policy { watch_list, read_from_cache, page_size: Some(1), watch_timeout_min: Duration::from_secs(300) };
     let bounds = Bounds { budget, policy, refusals: refusals.to_vec() };
     let checked = bounds.checker().threads(2).spawn_bfs().join();
     checked.assert_properties();
