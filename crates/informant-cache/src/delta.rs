@@ -84,7 +84,7 @@ impl<K> Staging<K> {
     pub(crate) fn into_objects(self) -> impl Iterator<Item = Cached<K>> {
         self.objects.into_iter().filter_map(|staged| match staged {
             Staged::Object(object) => Some(object),
-            Staged::Undecodable(_) | Staged::Gone(_) => None,
+            Staged::Undecodable(_) | Staged::Left(_) | Staged::Gone(_) => None,
         })
     }
 
