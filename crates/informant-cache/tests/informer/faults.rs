@@ -333,7 +333,7 @@ async fn a_server_that_is_down_for_a_minute_is_asked_a_few_times_and_resumed_wit
             })
             .await;
     };
-    assert!((4..=8).contains(&asked), "{asked} requests");
+    assert!((8..=16).contains(&asked), "{asked} requests");
     request.open().event("MODIFIED", &object("a", 11));
     assert_eq!(next(&mut events).await, "web/a@1>11");
     assert_eq!(informer.status().counters.lists, 1);

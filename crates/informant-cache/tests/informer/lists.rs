@@ -266,7 +266,7 @@ async fn starting_again_at_each_error_starts_nothing_twice() {
         asked += 1;
         assert_eq!(factory.start(&cancel), Err(StartError::AlreadyStarted));
     }
-    assert!((3..=6).contains(&asked), "{asked} requests");
+    assert!((3..=9).contains(&asked), "{asked} requests");
     let watch = server.sync("10", &[]).await;
     informer.wait_synced().await.unwrap();
     assert!(server.is_quiet_for(Duration::from_secs(60)).await, "one watch is open, and no other");
