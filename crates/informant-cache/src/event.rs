@@ -44,7 +44,8 @@ pub enum Event<K> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FinalState {
-    /// The server told of the deletion, and the object is its final state.
+    /// The server told of the deletion, and the object is its final state. Or the handler's own
+    /// [filter](crate::HandlerBuilder::filter) doesn't let the object pass any more, and this is the last state that did.
     Known,
     /// The deletion itself was missed: the object was absent from a new list, or its kind vanished. The object is the
     /// last state known; it may have changed before it was deleted. client-go calls this a tombstone.
@@ -102,6 +103,13 @@ impl<K> Event<K> {
     #[must_use]
     pub fn is_initial(&self) -> bool {
         matches!(self, Self::Added { initial: true, .. })
+    }
+
+    /// Whether nothing changed: it's an update to the very state that the handler was told before, because it asked to be
+    /// told of everything [again](crate::HandlerOptions::resync).
+    #[must_use]
+    pub fn is_resync(&self) -> bool {
+        matches!(self, Self::Updated { old, new } if old.is_same(new))
     }
 
     /// The kind of the event.

@@ -7,17 +7,30 @@
 //! Where the backlog is used without a task, it's a [`Subscription`]: the events are taken by whoever polls it.
 
 mod backlog;
+mod builder;
+mod feed;
+mod filter;
+mod resync;
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::future::{Future, poll_fn};
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use futures::task::AtomicWaker;
+use futures::{FutureExt, Stream};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use self::backlog::Overflow;
 use self::backlog::{Backlog, Slot};
+pub use self::builder::HandlerBuilder;
+pub(crate) use self::feed::Feed;
+use self::feed::Item;
 use crate::event::Event;
 use crate::lock::lock;
 use crate::object::Cached;
@@ -33,6 +46,31 @@ pub struct HandlerOptions {
     pub bound: Option<usize>,
     /// What happens at the bound. Default: events are merged, object by object.
     pub overflow: Overflow,
+    /// How often it's told of every object again, as an update whose [`is_resync`](Event::is_resync) is true. Default:
+    /// never. Less than a second is raised to a second; zero is never.
+    ///
+    /// The first time is one period after the handler is synced, the next at least one period after the last began. The
+    /// objects come from the cache, also while the connection is lost: a resync repairs what a handler forgot, not what
+    /// the informer missed. A handler that's behind gets its events first. No other handler sees any of it.
+    pub resync: Option<Duration>,
+    /// What happens after a panic in it. Default: it goes on with the next event.
+    pub on_panic: OnPanic,
+}
+
+/// What happens to a handler whose call, or whose filter, panicked. The informer and other handlers never notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnPanic {
+    /// It's counted, and the handler goes on with the next event.
+    #[default]
+    Continue,
+    /// It's counted, and the handler ends: it gets no more events, and its status says why.
+    End,
+}
+
+/// Removes a handler from anywhere, its own calls included. A clone is for the same handler.
+#[derive(Clone)]
+pub struct Remover {
+    queue: Arc<dyn AnyQueue>,
 }
 
 /// Holds a handler in place: it ends when this is dropped, unless [`detach`](Self::detach) is called.
@@ -42,9 +80,11 @@ pub struct HandlerHandle {
 }
 
 /// A stream of an informer's events, taken by whoever polls it. It ends when it's dropped.
+///
+/// It's a [`Stream`] of the same events as [`next`](Self::next) gives, with the same bound.
 #[must_use = "dropping it ends the subscription"]
 pub struct Subscription<K: 'static> {
-    queue: Arc<Queue<K>>,
+    feed: Feed<K>,
 }
 
 /// What the informer and a handler share.
@@ -52,7 +92,11 @@ pub(crate) struct Queue<K> {
     name: String,
     /// Lock rank 4.
     backlog: Mutex<Backlog<K>>,
-    wake: Notify,
+    on_panic: OnPanic,
+    /// Wakes the one that takes.
+    wake: AtomicWaker,
+    /// The task that calls the handler.
+    task: OnceLock<tokio::task::Id>,
     closed: CancellationToken,
     /// Why the handler ended by itself.
     ended: Mutex<Option<String>>,
@@ -70,13 +114,20 @@ trait AnyQueue: Send + Sync {
     fn synced(&self) -> watch::Receiver<bool>;
     fn running(&self) -> watch::Receiver<bool>;
     fn closed(&self) -> &CancellationToken;
+    fn is_current(&self) -> bool;
 }
 
 // === impl HandlerOptions ===
 
 impl Default for HandlerOptions {
     fn default() -> Self {
-        Self { name: "handler".to_owned(), bound: None, overflow: Overflow::Conflate }
+        Self {
+            name: "handler".to_owned(),
+            bound: None,
+            overflow: Overflow::Conflate,
+            resync: None,
+            on_panic: OnPanic::Continue,
+        }
     }
 }
 
@@ -98,6 +149,20 @@ impl HandlerOptions {
     #[must_use]
     pub fn with_overflow(mut self, overflow: Overflow) -> Self {
         self.overflow = overflow;
+        self
+    }
+
+    /// Sets how often the handler is told of every object again.
+    #[must_use]
+    pub fn with_resync(mut self, period: Duration) -> Self {
+        self.resync = Some(period);
+        self
+    }
+
+    /// Sets what happens after a panic.
+    #[must_use]
+    pub fn with_on_panic(mut self, on_panic: OnPanic) -> Self {
+        self.on_panic = on_panic;
         self
     }
 }
@@ -125,8 +190,8 @@ impl HandlerHandle {
         wait_synced(queue.synced(), queue.closed()).await
     }
 
-    /// Waits until the handler ends by itself: because its informer stopped, or its backlog reached a bound that asks
-    /// for that.
+    /// Waits until the handler ends by itself: because its informer stopped, or because its backlog reached its bound or
+    /// it panicked and it asked to end then.
     ///
     /// # Cancel safety
     /// Nothing is lost; it may be used in `select!`.
@@ -143,14 +208,25 @@ impl HandlerHandle {
         self.queue.as_ref().map(|queue| queue.status())
     }
 
+    /// Something that removes the handler without waiting, also from within its own call.
+    #[must_use]
+    pub fn remover(&self) -> Option<Remover> {
+        self.queue.as_ref().map(|queue| Remover { queue: Arc::clone(queue) })
+    }
+
     /// Ends the handler and waits for a call that is running. No call starts after this returns; what waited in the
-    /// backlog is dropped. It would wait for ever if it were awaited by the handler's own call.
+    /// backlog is dropped. Awaited by the handler's own call it doesn't wait for that one, which is the last.
+    ///
+    /// To remove without waiting, drop the handle or use its [`remover`](Self::remover).
     ///
     /// # Cancel safety
     /// The handler ends in any case; only the waiting is cut short.
     pub async fn remove(mut self) {
         if let Some(queue) = self.queue.take() {
             queue.close();
+            if queue.is_current() {
+                return;
+            }
             let mut running = queue.running();
             // An error means that the task is gone, which is what's waited for.
             let _ = running.wait_for(|running| !running).await;
@@ -189,8 +265,8 @@ async fn wait_synced(mut synced: watch::Receiver<bool>, closed: &CancellationTok
 // === impl Subscription ===
 
 impl<K: Send + Sync + 'static> Subscription<K> {
-    pub(crate) fn new(queue: Arc<Queue<K>>) -> Self {
-        Self { queue }
+    pub(crate) fn new(feed: Feed<K>) -> Self {
+        Self { feed }
     }
 
     /// The next event; `None` once the informer has stopped and everything was taken, or the subscription ended
@@ -199,16 +275,15 @@ impl<K: Send + Sync + 'static> Subscription<K> {
     /// # Cancel safety
     /// No event is lost; it may be used in `select!`.
     pub async fn next(&mut self) -> Option<Event<K>> {
+        poll_fn(|context| self.poll_event(context)).await
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Event<K>>> {
         loop {
-            match self.queue.pop() {
-                Some(Slot::Event(event)) => {
-                    self.queue.delivered.fetch_add(1, Ordering::Relaxed);
-                    return Some(event);
-                }
-                Some(Slot::InitialStateEnd) => self.queue.mark_synced(),
-                Some(Slot::Void) => {}
-                None if self.queue.closed.is_cancelled() => return None,
-                None => self.queue.wait().await,
+            match std::task::ready!(self.feed.poll_next(context)) {
+                Some(Item::Event(event)) => return Poll::Ready(Some(event)),
+                Some(Item::InitialStateEnd) => self.feed.queue.mark_synced(),
+                None => return Poll::Ready(None),
             }
         }
     }
@@ -219,7 +294,7 @@ impl<K: Send + Sync + 'static> Subscription<K> {
     /// so ask after that call has been started, or use [`wait_initial`](Self::wait_initial).
     #[must_use]
     pub fn has_synced(&self) -> bool {
-        *self.queue.synced.borrow()
+        self.feed.queue.is_synced()
     }
 
     /// Takes the events up to the end of the initial state; `None` if the informer or the subscription ended before
@@ -230,15 +305,9 @@ impl<K: Send + Sync + 'static> Subscription<K> {
     pub async fn wait_initial(&mut self) -> Option<Vec<Event<K>>> {
         let mut events = Vec::new();
         while !self.has_synced() {
-            match self.queue.pop() {
-                Some(Slot::Event(event)) => {
-                    self.queue.delivered.fetch_add(1, Ordering::Relaxed);
-                    events.push(event);
-                }
-                Some(Slot::InitialStateEnd) => self.queue.mark_synced(),
-                Some(Slot::Void) => {}
-                None if self.queue.closed.is_cancelled() => return None,
-                None => self.queue.wait().await,
+            match poll_fn(|context| self.feed.poll_next(context)).await? {
+                Item::Event(event) => events.push(event),
+                Item::InitialStateEnd => self.feed.queue.mark_synced(),
             }
         }
         Some(events)
@@ -247,13 +316,40 @@ impl<K: Send + Sync + 'static> Subscription<K> {
     /// The subscription's state and numbers.
     #[must_use]
     pub fn status(&self) -> HandlerStatus {
-        self.queue.status()
+        self.feed.queue.status()
     }
 }
 
+impl<K: Send + Sync + 'static> Stream for Subscription<K> {
+    type Item = Event<K>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event<K>>> {
+        self.poll_event(context)
+    }
+}
+
+// Nothing in it is ever pinned.
+impl<K: 'static> Unpin for Subscription<K> {}
+
 impl<K: 'static> Drop for Subscription<K> {
     fn drop(&mut self) {
-        self.queue.shut();
+        self.feed.queue.shut();
+    }
+}
+
+// === impl Remover ===
+
+impl Remover {
+    /// Removes the handler and doesn't wait: a call that's running comes to its end, and none starts after it. Calling it
+    /// again, or after the handler ended, does nothing.
+    pub fn remove_now(&self) {
+        self.queue.close();
+    }
+}
+
+impl fmt::Debug for Remover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Remover").field(&self.queue.status()).finish()
     }
 }
 
@@ -264,7 +360,9 @@ impl<K> Queue<K> {
         Self {
             name: options.name,
             backlog: Mutex::new(Backlog::new(options.bound.unwrap_or(bound), options.overflow)),
-            wake: Notify::new(),
+            on_panic: options.on_panic,
+            wake: AtomicWaker::new(),
+            task: OnceLock::new(),
             closed: CancellationToken::new(),
             ended: Mutex::new(None),
             synced: watch::Sender::new(false),
@@ -282,7 +380,7 @@ impl<K> Queue<K> {
             backlog.end_initial_state();
         }
         drop(backlog);
-        self.wake.notify_one();
+        self.wake.wake();
     }
 
     /// Adds events in their order.
@@ -299,15 +397,28 @@ impl<K> Queue<K> {
         }
         drop(backlog);
         if all_taken.is_err() {
-            let bound = "its backlog reached its bound and it asked for every event";
-            *lock(&self.ended) = Some(bound.to_owned());
-            self.shut();
+            self.end("its backlog reached its bound and it asked for every event".to_owned());
         }
-        self.wake.notify_one();
+        self.wake.wake();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.is_cancelled()
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        lock(&self.backlog).len() == 0
+    }
+
+    /// Ends the handler and says why.
+    fn end(&self, reason: String) {
+        *lock(&self.ended) = Some(reason);
+        self.shut();
     }
 
     /// Ends the handler: what waits is dropped.
@@ -315,64 +426,17 @@ impl<K> Queue<K> {
         self.closed.cancel();
         let dropped = lock(&self.backlog).clear();
         drop(dropped);
-        self.wake.notify_one();
+        self.wake.wake();
     }
 
     /// No more events will come; what waits may still be taken.
     pub(crate) fn finish(&self) {
         self.closed.cancel();
-        self.wake.notify_one();
-    }
-
-    /// Handles events until the handler or the informer ends.
-    pub(crate) async fn run(self: Arc<Self>, mut handle: impl FnMut(Event<K>), cancel: CancellationToken) {
-        let _running = Running::start(&self.running);
-        let mut in_a_row = 0_u32;
-        loop {
-            if self.closed.is_cancelled() || cancel.is_cancelled() {
-                break;
-            }
-            match self.pop() {
-                Some(Slot::Event(event)) => {
-                    self.delivered.fetch_add(1, Ordering::Relaxed);
-                    self.call(&mut handle, event);
-                    in_a_row += 1;
-                    // A long backlog mustn't keep the thread from other tasks.
-                    if in_a_row.is_multiple_of(32) {
-                        tokio::task::yield_now().await;
-                    }
-                }
-                Some(Slot::InitialStateEnd) => self.mark_synced(),
-                Some(Slot::Void) => {}
-                None => tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => {}
-                    () = self.wait() => {}
-                },
-            }
-        }
-        self.shut();
-    }
-
-    fn call(&self, handle: &mut impl FnMut(Event<K>), event: Event<K>) {
-        let key = event.key().clone();
-        // The closure is the user's; what it left half done is its own affair, and ours isn't touched.
-        if catch_unwind(AssertUnwindSafe(|| handle(event))).is_err() {
-            let panics = self.panics.fetch_add(1, Ordering::Relaxed) + 1;
-            tracing::error!(handler = %self.name, key = %key, panics, "handler panicked; it goes on with the next event");
-        }
+        self.wake.wake();
     }
 
     fn pop(&self) -> Option<Slot<K>> {
         lock(&self.backlog).pop()
-    }
-
-    async fn wait(&self) {
-        tokio::select! {
-            biased;
-            () = self.closed.cancelled() => {}
-            () = self.wake.notified() => {}
-        }
     }
 
     fn mark_synced(&self) {
@@ -387,7 +451,7 @@ impl<K> Queue<K> {
         let ended = lock(&self.ended).clone();
         HandlerStatus {
             handler: self.name.clone(),
-            synced: *self.synced.borrow(),
+            synced: self.is_synced(),
             queued,
             delivered: self.delivered.load(Ordering::Relaxed),
             conflated,
@@ -416,6 +480,54 @@ impl<K: Send + Sync> AnyQueue for Queue<K> {
 
     fn closed(&self) -> &CancellationToken {
         &self.closed
+    }
+
+    fn is_current(&self) -> bool {
+        self.task.get().is_some_and(|task| tokio::task::try_id() == Some(*task))
+    }
+}
+
+// === impl Feed ===
+
+impl<K: Send + Sync + 'static> Feed<K> {
+    /// Handles events until the handler or the informer ends. When the informer does, a call that waits is dropped.
+    pub(crate) async fn run<F: Future<Output = ()>>(
+        mut self,
+        mut handle: impl FnMut(Event<K>) -> F,
+        cancel: CancellationToken,
+    ) {
+        let queue = Arc::clone(&self.queue);
+        let _running = Running::start(&queue.running);
+        if let Some(task) = tokio::task::try_id() {
+            let _ = queue.task.set(task);
+        }
+        let work = async {
+            let mut in_a_row = 0_u32;
+            while let Some(item) = poll_fn(|context| self.poll_next(context)).await {
+                match item {
+                    Item::InitialStateEnd => queue.mark_synced(),
+                    Item::Event(event) => {
+                        let key = event.key().clone();
+                        // The closure is the user's; what it left half done is its own affair, and ours isn't touched.
+                        let call = AssertUnwindSafe(async { handle(event).await });
+                        if call.catch_unwind().await.is_err() {
+                            queue.panicked(&key);
+                        }
+                        in_a_row += 1;
+                        // A long backlog mustn't keep the thread from other tasks.
+                        if in_a_row.is_multiple_of(32) {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {}
+            () = work => {}
+        }
+        queue.shut();
     }
 }
 

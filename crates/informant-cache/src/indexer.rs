@@ -2,8 +2,8 @@
 //!
 //! An index lives in the store and changes with it under the same lock, so a reader never finds an object by a value
 //! that it no longer has. The values are computed once per object state, before the lock, by the user's function; the
-//! index remembers them, so a removal needs neither the function nor the object. A panic of the function is caught: the
-//! object is then missing in that index, and the panic is counted.
+//! index remembers them, so a removal needs neither the function nor the object. If the function fails or panics, the
+//! object is missing in that index, and named there with the reason.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -31,7 +31,10 @@ struct Registration<K: 'static> {
 }
 
 /// Computes an object's index values, boxed because the store doesn't know their type.
-pub(crate) type IndexFunction<K> = Arc<dyn Fn(&K) -> Values + Send + Sync>;
+pub(crate) type IndexFunction<K> = Arc<dyn Fn(&K) -> Computed + Send + Sync>;
+
+/// What an index function brought, or why it brought nothing.
+pub(crate) type Computed = Result<Values, String>;
 
 /// An object's index values: a `Vec` of the index's value type.
 pub(crate) type Values = Box<dyn Any + Send>;
@@ -39,8 +42,8 @@ pub(crate) type Values = Box<dyn Any + Send>;
 /// An index whose value type the store doesn't know.
 pub(crate) trait AnyIndex<K>: Send + Sync {
     fn function(&self) -> IndexFunction<K>;
-    /// Replaces an object's values; `None` if they couldn't be computed.
-    fn replace(&mut self, object: &Cached<K>, values: Option<Values>);
+    /// Replaces an object's values.
+    fn replace(&mut self, object: &Cached<K>, computed: Option<Computed>);
     fn remove(&mut self, key: &ObjectKey);
     fn holds(&self, key: &ObjectKey) -> bool;
     fn as_any(&self) -> &dyn Any;
@@ -50,7 +53,14 @@ struct ValueIndex<K, V> {
     function: IndexFunction<K>,
     objects: HashMap<V, Table<K>, FixedState>,
     values: HashMap<ObjectKey, Vec<V>, FixedState>,
+    /// The objects whose values couldn't be computed, and why.
+    unindexed: HashMap<ObjectKey, String, FixedState>,
 }
+
+/// How many objects are named that couldn't be indexed.
+const NAMED_MAX: usize = 100;
+/// How much is kept of a reason, in characters.
+const REASON_MAX: usize = 256;
 
 /// The indexes of a store.
 pub(crate) struct Indexer<K> {
@@ -64,30 +74,38 @@ pub(crate) struct Prepared {
     covered: Vec<u64>,
     /// How often the store had changed what it shows.
     visible_changes: u64,
-    values: Vec<Vec<(u64, Option<Values>)>>,
+    values: Vec<Vec<(u64, Option<Computed>)>>,
 }
 
 // === impl Index ===
 
 impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Index<K, V> {
-    pub(crate) fn add<I>(
+    pub(crate) fn add<I, E>(
         store: &Arc<Store<K>>,
         name: &str,
-        function: impl Fn(&K) -> I + Send + Sync + 'static,
+        function: impl Fn(&K) -> Result<I, E> + Send + Sync + 'static,
     ) -> (Self, u64)
     where
         I: IntoIterator<Item = V>,
+        E: std::fmt::Display,
     {
         let function: IndexFunction<K> = Arc::new(move |object: &K| {
             let mut values: Vec<V> = Vec::new();
-            for value in function(object) {
+            for value in
+                function(object).map_err(|error| error.to_string().chars().take(REASON_MAX).collect::<String>())?
+            {
                 if !values.contains(&value) {
                     values.push(value);
                 }
             }
-            Box::new(values)
+            Ok(Box::new(values) as Values)
         });
-        let index: ValueIndex<K, V> = ValueIndex { function, objects: HashMap::default(), values: HashMap::default() };
+        let index: ValueIndex<K, V> = ValueIndex {
+            function,
+            objects: HashMap::default(),
+            values: HashMap::default(),
+            unindexed: HashMap::default(),
+        };
         let (id, panics) = store.add_index(Box::new(index));
         let registration = Registration { name: name.to_owned(), id, store: Arc::downgrade(store) };
         (Self { registration: Arc::new(registration), value: std::marker::PhantomData }, panics)
@@ -126,6 +144,23 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Ind
         self.ask(|index| Some(index.objects.keys().cloned().collect()))
     }
 
+    /// The objects that are missing because the index function failed or panicked for their present state, with the
+    /// reason; sorted, the first 100. [`unindexed_len`](Self::unindexed_len) counts them all.
+    #[must_use]
+    pub fn unindexed(&self) -> Vec<(ObjectKey, String)> {
+        let mut unindexed: Vec<(ObjectKey, String)> =
+            self.ask(|index| Some(index.unindexed.iter().map(|(key, reason)| (key.clone(), reason.clone())).collect()));
+        unindexed.sort_unstable();
+        unindexed.truncate(NAMED_MAX);
+        unindexed
+    }
+
+    /// How many objects are missing because the index function failed or panicked.
+    #[must_use]
+    pub fn unindexed_len(&self) -> usize {
+        self.ask(|index| Some(index.unindexed.len()))
+    }
+
     fn ask<T: Default>(&self, ask: impl FnOnce(&ValueIndex<K, V>) -> Option<T>) -> T {
         let Some(store) = self.registration.store.upgrade() else { return T::default() };
         let found = store
@@ -155,10 +190,18 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Any
         Arc::clone(&self.function)
     }
 
-    fn replace(&mut self, object: &Cached<K>, values: Option<Values>) {
+    fn replace(&mut self, object: &Cached<K>, computed: Option<Computed>) {
         self.remove(object.key());
+        let values = match computed {
+            Some(Ok(values)) => values,
+            Some(Err(reason)) => {
+                self.unindexed.insert(object.key().clone(), reason);
+                return;
+            }
+            None => return,
+        };
         // The function above made the box, so it holds these values.
-        let Some(values) = values.and_then(|values| values.downcast::<Vec<V>>().ok()) else { return };
+        let Ok(values) = values.downcast::<Vec<V>>() else { return };
         for value in values.iter() {
             self.objects.entry(value.clone()).or_default().insert(object.clone());
         }
@@ -166,6 +209,7 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Any
     }
 
     fn remove(&mut self, key: &ObjectKey) {
+        self.unindexed.remove(key);
         for value in self.values.remove(key).unwrap_or_default() {
             if let Some(found) = self.objects.get_mut(&value) {
                 found.remove(key.as_str());
@@ -177,7 +221,7 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Any
     }
 
     fn holds(&self, key: &ObjectKey) -> bool {
-        self.values.contains_key(key)
+        self.values.contains_key(key) || self.unindexed.contains_key(key)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -222,7 +266,7 @@ impl<K> Indexer<K> {
     }
 
     /// Indexes an object that was there before the index, unless that's done.
-    pub(crate) fn fill(&mut self, id: u64, object: &Cached<K>, values: Option<Values>) {
+    pub(crate) fn fill(&mut self, id: u64, object: &Cached<K>, values: Option<Computed>) {
         for (one, index) in &mut self.indexes {
             if *one == id && !index.holds(object.key()) {
                 index.replace(object, values);
@@ -274,9 +318,10 @@ impl Prepared {
             }
             let object = object.object();
             for (id, function) in missing {
-                let computed = catch_unwind(AssertUnwindSafe(|| function(&object))).ok();
-                panics += u64::from(computed.is_none());
-                values.push((*id, computed));
+                let computed = catch_unwind(AssertUnwindSafe(|| function(&object)));
+                panics += u64::from(computed.is_err());
+                let computed = computed.unwrap_or_else(|_| Err("the index function panicked".to_owned()));
+                values.push((*id, Some(computed)));
             }
         }
         self.covered = functions.iter().map(|(id, _)| *id).collect();
@@ -287,7 +332,7 @@ impl Prepared {
         indexer.indexes.iter().all(|(id, _)| self.covered.contains(id))
     }
 
-    pub(crate) fn take(&mut self, position: usize, id: u64) -> Option<Values> {
+    pub(crate) fn take(&mut self, position: usize, id: u64) -> Option<Computed> {
         let values = self.values.get_mut(position)?;
         values.iter_mut().find(|(one, _)| *one == id).and_then(|(_, values)| values.take())
     }

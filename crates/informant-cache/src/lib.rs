@@ -62,16 +62,17 @@ mod shared_informer;
 mod status;
 mod store;
 mod task_set;
+mod wait_until;
 
 pub use crate::cluster::{Cluster, ClusterError};
 pub use crate::error::{DecodeError, NotSynced, RequestError, RequestErrorKind, StartError, SyncError};
 pub use crate::event::{Event, EventKind, FinalState};
-pub use crate::handler::{HandlerHandle, HandlerOptions, Overflow, Subscription};
+pub use crate::handler::{HandlerBuilder, HandlerHandle, HandlerOptions, OnPanic, Overflow, Remover, Subscription};
 pub use crate::indexer::Index;
 pub use crate::informer_builder::InformerBuilder;
 pub use crate::informer_factory::{InformerFactory, InformerFactoryBuilder};
 pub use crate::key::{ObjectKey, ParseKeyError};
-pub use crate::lister::{Lister, NamespaceLister};
+pub use crate::lister::{Lister, Lookup, NamespaceLister, Snapshot};
 pub use crate::lister_watcher::ListerWatcher;
 pub use crate::object::{Cached, Metadata, Owner};
 pub use crate::representation::{Full, Held, LazyObject, Representation};
@@ -81,3 +82,4 @@ pub use crate::shared_informer::SharedInformer;
 pub use crate::status::{
     AvailabilityCheck, Counters, HandlerStatus, InformerState, InformerStatus, LastError, MissingCause, RelistReason,
 };
+pub use crate::wait_until::WaitUntilError;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::key::ObjectKey;
 use crate::object::{Cached, Metadata};
+use crate::scope::Scope;
 use crate::selector::Selector;
 use crate::store::Store;
 
@@ -16,8 +17,66 @@ use crate::store::Store;
 ///
 /// A lister may be cloned, kept and used from anywhere, also before the informer is synced (it's empty then) and after
 /// it has stopped.
+///
+/// What it gives can't be changed, so nobody can spoil it for others:
+///
+/// ```compile_fail,E0594
+/// # use informant_cache::{Lister, ObjectKey};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # fn edit(lister: Lister<ConfigMap>, key: ObjectKey) {
+/// if let Some(object) = lister.get(&key) {
+///     object.immutable = Some(true); // an `Arc` gives no access for writing
+/// }
+/// # }
+/// ```
+///
+/// An edited copy is the caller's own:
+///
+/// ```
+/// # use informant_cache::{Lister, ObjectKey};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # fn edit(lister: Lister<ConfigMap>, key: ObjectKey) {
+/// if let Some(object) = lister.get(&key) {
+///     let mut own = ConfigMap::clone(&object);
+///     own.immutable = Some(true);
+/// }
+/// # }
+/// ```
 pub struct Lister<K: 'static> {
     store: Arc<Store<K>>,
+    coverage: Arc<Coverage>,
+}
+
+/// Which objects a cache can hold at all.
+pub(crate) struct Coverage {
+    pub(crate) scope: Scope,
+    /// Whether a filter keeps objects out.
+    pub(crate) filtered: bool,
+}
+
+/// What a cache knows of a key, by [`Lister::lookup`].
+#[derive(Debug)]
+pub enum Lookup<K> {
+    /// The object.
+    Found(Arc<K>),
+    /// There's no such object.
+    Absent,
+    /// The cache doesn't hold it, and it may well exist: it's in a namespace that the cache doesn't cover, or the cache
+    /// holds only objects that a selector or filter lets pass.
+    OutOfScope,
+    /// The cache isn't complete yet, or its kind is missing; there's no telling.
+    NotSynced,
+}
+
+/// All objects of a cache at one moment.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Snapshot<K> {
+    /// The objects, in no particular order.
+    pub objects: Vec<Cached<K>>,
+    /// The resource version that they belong to: every change up to it is in, and none after it. Empty before the cache
+    /// is complete.
+    pub resource_version: String,
 }
 
 /// A [`Lister`] that sees one namespace only.
@@ -29,8 +88,8 @@ pub struct NamespaceLister<K: 'static> {
 // === impl Lister ===
 
 impl<K: 'static> Lister<K> {
-    pub(crate) fn new(store: Arc<Store<K>>) -> Self {
-        Self { store }
+    pub(crate) fn new(store: Arc<Store<K>>, coverage: Arc<Coverage>) -> Self {
+        Self { store, coverage }
     }
 
     /// The object with this key. Cost: one hash look-up.
@@ -43,6 +102,38 @@ impl<K: 'static> Lister<K> {
     #[must_use]
     pub fn cached(&self, key: &ObjectKey) -> Option<Cached<K>> {
         self.store.get(key.as_str())
+    }
+
+    /// The objects with these keys, in the order of the keys, all from one moment.
+    #[must_use]
+    pub fn get_many(&self, keys: &[ObjectKey]) -> Vec<Option<Arc<K>>> {
+        let found = self.store.get_many(keys.iter());
+        found.into_iter().map(|found| found.map(|found| found.object())).collect()
+    }
+
+    /// As [`get`](Self::get), but tells an object that isn't there from one that the cache wouldn't know of.
+    #[must_use]
+    pub fn lookup(&self, key: &ObjectKey) -> Lookup<K> {
+        let Coverage { scope, filtered } = &*self.coverage;
+        let (found, shown, synced) = self.store.lookup(key);
+        match found {
+            Some(found) => Lookup::Found(found.object()),
+            None if !shown || !scope.may_hold(key) => Lookup::OutOfScope,
+            None if !synced => Lookup::NotSynced,
+            None if *filtered || scope.is_selective() => Lookup::OutOfScope,
+            None => Lookup::Absent,
+        }
+    }
+
+    /// All objects and their resource version, from one moment. Cost: a pointer per object.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<K> {
+        let (objects, resource_version) = self.store.snapshot();
+        Snapshot { objects, resource_version }
+    }
+
+    pub(crate) fn resource_version(&self) -> String {
+        self.store.resource_version()
     }
 
     /// Whether there's an object with this key.
@@ -107,7 +198,7 @@ impl<K: Metadata + 'static> Lister<K> {
 
 impl<K: 'static> Clone for Lister<K> {
     fn clone(&self) -> Self {
-        Self { store: Arc::clone(&self.store) }
+        Self { store: Arc::clone(&self.store), coverage: Arc::clone(&self.coverage) }
     }
 }
 

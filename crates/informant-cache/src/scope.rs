@@ -101,6 +101,21 @@ impl Scope {
         if let Namespaces::Selected(selector) = &self.namespaces { Some(selector) } else { None }
     }
 
+    /// Whether an object with this key may be in it, as far as its namespace tells.
+    pub(crate) fn may_hold(&self, key: &crate::key::ObjectKey) -> bool {
+        let Some(namespace) = key.namespace() else { return true };
+        match &self.namespaces {
+            Namespaces::One(one) => one == namespace,
+            Namespaces::Set(set) => set.contains(namespace),
+            Namespaces::All | Namespaces::Selected(_) => true,
+        }
+    }
+
+    /// Whether a selector keeps objects out.
+    pub(crate) fn is_selective(&self) -> bool {
+        self.labels.is_some() || self.fields.is_some()
+    }
+
     /// The same for a kind that has no namespaces.
     pub(crate) fn without_namespaces(mut self) -> Self {
         self.namespaces = Namespaces::All;

@@ -5,25 +5,30 @@
 //! so it gets the store's content and then every later change: no gap, no duplicate.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::fmt;
+use std::future::Future;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, Weak};
 
 use futures::FutureExt;
 use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Cluster;
 use crate::delta::Delta;
 use crate::error::NotSynced;
 use crate::event::Event;
-use crate::handler::{HandlerHandle, HandlerOptions, Queue, Subscription};
+use crate::handler::{HandlerBuilder, HandlerHandle, HandlerOptions, Queue, Subscription};
 use crate::indexer::{Index, Prepared};
 use crate::informer_factory::{Identity, Registry, Settings, settled};
 use crate::intake::Intake;
-use crate::lister::Lister;
+use crate::key::ObjectKey;
+use crate::lister::{Coverage, Lister};
 use crate::lister_watcher::ListerWatcher;
 use crate::lock::lock;
+use crate::object::Cached;
 use crate::parts::{self, Extent};
 use crate::representation::Representation;
 use crate::request::informer_name;
@@ -98,7 +103,7 @@ struct Handlers<K> {
     conflated: u64,
 }
 
-type HandlerTask = Box<dyn FnOnce(&TaskSet, &CancellationToken) + Send>;
+pub(crate) type HandlerTask = Box<dyn FnOnce(&TaskSet, &CancellationToken) + Send>;
 
 /// An informer whose object type doesn't matter, for the factory.
 pub(crate) trait AnyInformer: Send + Sync {
@@ -148,7 +153,17 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
     /// Reads the cache.
     #[must_use]
     pub fn lister(&self) -> Lister<K> {
-        Lister::new(Arc::clone(&self.shared.store))
+        let Shared { scope, intake, store, .. } = &*self.shared;
+        let coverage = Coverage { scope: scope.clone(), filtered: intake.filter.is_some() };
+        Lister::new(Arc::clone(store), Arc::new(coverage))
+    }
+
+    pub(crate) fn store(&self) -> &Store<K> {
+        &self.shared.store
+    }
+
+    pub(crate) fn watch_state(&self) -> watch::Receiver<InformerState> {
+        self.shared.status.watch_state()
     }
 
     /// Adds an index: from the values that `function` computes of an object, to the objects.
@@ -163,6 +178,22 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
         V: Eq + Hash + Clone + Send + Sync + 'static,
         I: IntoIterator<Item = V>,
     {
+        self.index_fallible(name, move |object| Ok::<_, Infallible>(function(object)))
+    }
+
+    /// As [`index`](Self::index), with a function that can fail. An object for which it fails is missing in this index
+    /// and named by [`Index::unindexed`], until it changes.
+    #[must_use = "dropping the index removes it"]
+    pub fn index_fallible<V, I, E>(
+        &self,
+        name: &str,
+        function: impl Fn(&K) -> Result<I, E> + Send + Sync + 'static,
+    ) -> Index<K, V>
+    where
+        V: Eq + Hash + Clone + Send + Sync + 'static,
+        I: IntoIterator<Item = V>,
+        E: fmt::Display,
+    {
         let (index, panics) = Index::add(&self.shared.store, name, function);
         if panics > 0 {
             self.shared.status.count(|counters| counters.index_panics += panics);
@@ -175,23 +206,38 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
     /// It may be added before, during or after the sync, or to an informer that has stopped (it's never called then).
     /// The handler ends when the handle is dropped or [removed](HandlerHandle::remove), or when the informer stops:
     /// then what still waits in its backlog is dropped. The call runs on the runtime's threads, so it mustn't block;
-    /// hand keys to a queue, or use [`subscribe`](Self::subscribe) for async work. If it panics, it's counted, and the
+    /// hand keys to a queue, or use [`on_change_async`](Self::on_change_async). If it panics, it's counted, and the
     /// handler goes on with the next event.
     pub fn on_change(&self, handle: impl FnMut(Event<K>) + Send + 'static) -> HandlerHandle {
         self.on_change_with(HandlerOptions::default(), handle)
     }
 
-    /// As [`on_change`](Self::on_change), with a name, a bound for the backlog and what happens there.
+    /// As [`on_change`](Self::on_change), with a name, a bound for the backlog and what happens there, a resync.
     pub fn on_change_with(
         &self,
         options: HandlerOptions,
         handle: impl FnMut(Event<K>) + Send + 'static,
     ) -> HandlerHandle {
-        let queue = Arc::new(Queue::new(options, self.shared.settings.handler_bound));
-        let run = Arc::clone(&queue);
-        let task: HandlerTask = Box::new(move |tasks, cancel| tasks.spawn(run.run(handle, cancel.clone())));
-        self.shared.add_handler(Arc::clone(&queue), Some(task));
-        HandlerHandle::new(queue)
+        self.handler(options).on_change(handle)
+    }
+
+    /// As [`on_change`](Self::on_change), for those objects only that pass a filter: see [`HandlerBuilder::filter`].
+    pub fn on_change_filtered(
+        &self,
+        pass: impl Fn(&K) -> bool + Send + Sync + 'static,
+        handle: impl FnMut(Event<K>) + Send + 'static,
+    ) -> HandlerHandle {
+        self.handler(HandlerOptions::default()).filter(pass).on_change(handle)
+    }
+
+    /// As [`on_change`](Self::on_change), but awaits what `handle` returns before it's called with the next event. While
+    /// it waits, its backlog fills, up to its bound. Removing the handler waits for a call that's under way; when the
+    /// informer stops, the call is dropped where it waits.
+    pub fn on_change_async<F>(&self, handle: impl FnMut(Event<K>) -> F + Send + 'static) -> HandlerHandle
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.handler(HandlerOptions::default()).on_change_async(handle)
     }
 
     /// Gives the events to whoever polls for them. When the informer stops, what waits can still be taken.
@@ -199,11 +245,14 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
         self.subscribe_with(HandlerOptions::named("subscription"))
     }
 
-    /// As [`subscribe`](Self::subscribe), with a name, a bound for the backlog and what happens there.
+    /// As [`subscribe`](Self::subscribe), with a name, a bound for the backlog and what happens there, a resync.
     pub fn subscribe_with(&self, options: HandlerOptions) -> Subscription<K> {
-        let queue = Arc::new(Queue::new(options, self.shared.settings.handler_bound));
-        self.shared.add_handler(Arc::clone(&queue), None);
-        Subscription::new(queue)
+        self.handler(options).subscribe()
+    }
+
+    /// Sets up a handler in all its parts: options, filter, and last how it takes its events.
+    pub fn handler(&self, options: HandlerOptions) -> HandlerBuilder<K> {
+        HandlerBuilder::new(Arc::clone(&self.shared), options)
     }
 
     /// What the informer is doing and what it has done.
@@ -408,7 +457,7 @@ impl<K: Send + Sync + 'static> Shared<K> {
     }
 
     /// Adds a handler in one critical section with publishing: it gets the store's content, then every later change.
-    fn add_handler(&self, queue: Arc<Queue<K>>, task: Option<HandlerTask>) {
+    pub(crate) fn add_handler(&self, queue: Arc<Queue<K>>, task: Option<HandlerTask>) {
         let mut handlers = lock(&self.handlers);
         queue.replay(self.store.list(), handlers.synced);
         if handlers.stopped {
@@ -420,6 +469,18 @@ impl<K: Send + Sync + 'static> Shared<K> {
             (Some(task), None) if !handlers.stopped => handlers.waiting.push(task),
             _ => {}
         }
+    }
+
+    /// The objects with these keys in the state that a handler was told last; `None` if there's something that it wasn't
+    /// told yet.
+    pub(crate) fn told_objects<'a>(
+        &self,
+        queue: &Queue<K>,
+        keys: impl Iterator<Item = &'a ObjectKey>,
+    ) -> Option<Vec<Cached<K>>> {
+        // Nothing is published meanwhile.
+        let _handlers = lock(&self.handlers);
+        queue.is_idle().then(|| self.store.get_many(keys).into_iter().flatten().collect())
     }
 
     /// Waits for the informers that go first, and says so.

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, RwLock};
 
 pub(crate) use table::{FixedState, Table};
+use tokio::sync::watch;
 pub(crate) use visible::{Appearing, Visible};
 
 use crate::delta::Delta;
@@ -28,6 +29,8 @@ use crate::object::Cached;
 pub(crate) struct Store<K> {
     /// Lock rank 3.
     inner: RwLock<Inner<K>>,
+    /// Told when the store follows the server further.
+    progressed: watch::Sender<()>,
 }
 
 struct Inner<K> {
@@ -69,7 +72,7 @@ impl<K: 'static> Store<K> {
             indexer: Indexer::default(),
             versions: BTreeMap::new(),
         };
-        Self { inner: RwLock::new(inner) }
+        Self { inner: RwLock::new(inner), progressed: watch::Sender::new(()) }
     }
 
     // --- reading ---
@@ -100,6 +103,33 @@ impl<K: 'static> Store<K> {
 
     pub(crate) fn list(&self) -> Vec<Cached<K>> {
         read(&self.inner).objects.iter().cloned().collect()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<ObjectKey> {
+        read(&self.inner).objects.iter().map(|object| object.key().clone()).collect()
+    }
+
+    /// The objects with these keys, at one moment; what isn't there is `None`.
+    pub(crate) fn get_many<'a>(&self, keys: impl Iterator<Item = &'a ObjectKey>) -> Vec<Option<Cached<K>>> {
+        let inner = read(&self.inner);
+        keys.map(|key| inner.objects.get(key.as_str()).cloned()).collect()
+    }
+
+    /// The object, whether its namespace is shown, and whether the store is complete.
+    pub(crate) fn lookup(&self, key: &ObjectKey) -> (Option<Cached<K>>, bool, bool) {
+        let inner = read(&self.inner);
+        let found = inner.objects.get(key.as_str()).cloned();
+        (found, inner.visible.shows(key), !inner.resource_version().is_empty())
+    }
+
+    pub(crate) fn watch_progress(&self) -> watch::Receiver<()> {
+        self.progressed.subscribe()
+    }
+
+    /// Everything, and how far it follows the server, at one moment.
+    pub(crate) fn snapshot(&self) -> (Vec<Cached<K>>, String) {
+        let inner = read(&self.inner);
+        (inner.objects.iter().cloned().collect(), inner.resource_version().to_owned())
     }
 
     pub(crate) fn namespace(&self, namespace: &str) -> Vec<Cached<K>> {
@@ -170,6 +200,8 @@ impl<K: 'static> Store<K> {
         }
         if let Some(progress) = progress {
             inner.progress(progress);
+            drop(inner);
+            self.progressed.send_replace(());
         }
         Some(applied)
     }
@@ -363,7 +395,7 @@ mod tests {
     fn indexes_added_during_writes_agree_with_the_store() {
         let store = Arc::new(Store::new());
         let done = AtomicBool::new(false);
-        let parity = |version: &u64| [*version % 2, 7];
+        let parity = |version: &u64| Ok::<_, String>([*version % 2, 7]);
         let indexes = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut rng = fastrand::Rng::with_seed(2);

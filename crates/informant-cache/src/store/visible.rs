@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_hidden_namespace_is_kept_but_neither_listed_nor_indexed_nor_told_of() {
         let store = Arc::new(Store::new());
-        let (index, _) = Index::add(&store, "version", |version: &u64| [*version]);
+        let (index, _) = Index::add(&store, "version", |version: &u64| Ok::<_, String>([*version]));
         assert!(set_visible(&store, &Visible::only(["ns0"])).is_empty());
         let cluster = Cached::new(ObjectKey::cluster("c"), "uid", "9", crate::representation::Held::Full(Arc::new(9)));
         let batch = vec![Delta::Upsert(object(0, 1)), Delta::Upsert(object(1, 2)), Delta::Upsert(cluster)];
@@ -283,7 +283,7 @@ mod tests {
             steps in prop::collection::vec((0..4_u8, 0..9_u64, 0..8_u8), 1..60),
         ) {
             let store = Arc::new(Store::new());
-            let (index, _) = Index::add(&store, "all", |_: &u64| [0]);
+            let (index, _) = Index::add(&store, "all", |_: &u64| Ok::<_, String>([0]));
             let mut held = BTreeMap::new();
             let mut told = BTreeMap::new();
             let mut chosen = vec!["ns0", "ns1", "ns2"];

@@ -11,6 +11,8 @@ mod leaks;
 mod lists;
 mod namespaces;
 mod options;
+mod own_handlers;
+mod reading;
 mod representation;
 mod scripted;
 mod sockets;
