@@ -50,7 +50,7 @@ async fn a_late_handler_sees_the_present_and_then_the_future() {
     factory.shutdown().await;
 }
 
-/// Decision: first the store, then the news.
+/// Decision: first the store, then the news. Public report C-043 (fabric8io/kubernetes-client#2994).
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_reads_the_lister_sees_the_state_of_its_event_or_a_later_one() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
@@ -115,7 +115,7 @@ async fn registrations_are_independent_and_a_removed_one_gets_nothing_more() {
     factory.shutdown().await;
 }
 
-/// client-go fact 99, and what removal promises: no call starts after it.
+/// client-go fact 99. Public report C-054 (ovn-kubernetes/ovn-kubernetes#2886): no call starts after a removal.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn removing_a_handler_waits_for_its_running_call_and_no_call_starts_after() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
@@ -172,7 +172,8 @@ async fn dropping_a_handler_does_not_wait_for_its_running_call_which_comes_to_it
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
-/// client-go facts 102 and 103, where a panic stalls the handler or ends the process.
+/// client-go facts 102 and 103, where a panic stalls the handler or ends the process. Public report C-057
+/// (kubernetes/kubernetes#93641).
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_a_handler_is_counted_and_stops_nobody() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
@@ -293,7 +294,7 @@ async fn handlers_that_come_and_go_under_load_each_see_a_consistent_history() {
     factory.shutdown().await;
 }
 
-/// client-go facts 94 and 58 of the public reports: nothing fails after the end, and nothing comes.
+/// client-go fact 94. Public report C-058 (istio/istio#49184): nothing fails after the end, and nothing comes.
 #[tokio::test(start_paused = true)]
 async fn a_handler_added_to_a_stopped_informer_is_inert() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());

@@ -17,7 +17,7 @@ fn label(object: &ConfigMap, key: &str) -> Option<String> {
     object.metadata.labels.as_ref()?.get(key).cloned()
 }
 
-/// client-go facts 71, 72 and 73.
+/// client-go facts 71, 72 and 73. Public report C-044 (kubernetes/kubernetes#117046).
 #[tokio::test(start_paused = true)]
 async fn an_index_added_before_during_or_after_the_sync_covers_everything() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());

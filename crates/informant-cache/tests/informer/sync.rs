@@ -155,7 +155,9 @@ async fn every_list_and_event_is_read_whatever_its_chunks() {
     factory.shutdown().await;
 }
 
-/// W1 and W21: client-go decodes and, without a resync period, announces every object again.
+/// W1 and W21: client-go decodes and, without a resync period, announces every object again. Public reports C-052
+/// (kubernetes-client/javascript#2424) and C-060 (grafana/grafana-app-sdk#1352): the delete is a flagged one, not another
+/// type.
 #[tokio::test(start_paused = true)]
 async fn a_new_list_is_a_diff_deletes_first_and_the_unchanged_untouched() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
