@@ -70,7 +70,7 @@ mod tests {
     /// client-go fact 111: both pass, only the new, only the old, neither; a delete goes by what was told.
     #[test]
     fn what_a_handler_is_told_follows_from_what_it_was_told_before() {
-        let mut filter = HandlerFilter::new(Box::new(|version: &u64| version % 10 != 0));
+        let mut filter = HandlerFilter::new(Box::new(|version: &u64| !version.is_multiple_of(10)));
         let added = |version| Event::Added { object: object(version), initial: true };
         let updated = |old, new| Event::Updated { old: object(old), new: object(new) };
         let deleted = |version| Event::Deleted { object: object(version), final_state: FinalState::Unknown };
