@@ -10,7 +10,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use informant::cache::HandlerHandle;
+use informant::cache::{HandlerHandle, SyncError};
 use informant::prelude::*;
 use informant::queue::{Backoff, Bucket, Options, RateLimits};
 use k8s_openapi::api::core::v1::{Namespace, Pod};
@@ -18,12 +18,12 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 /// On a namespace or a Pod: `on` brings it into the mesh, `off` on a Pod keeps it out.
-pub const MODE: &str = "mesh.example.com/mode";
+pub(crate) const MODE: &str = "mesh.example.com/mode";
 /// On a Pod: what was done for it, `enabled` or `pending`.
-pub const REDIRECTION: &str = "mesh.example.com/redirection";
+pub(crate) const REDIRECTION: &str = "mesh.example.com/redirection";
 
 /// What is done to a Pod's network. Each call may come again for the same Pod, after a failure or a restart.
-pub trait Mesh: Send + Sync + 'static {
+pub(crate) trait Mesh: Send + Sync + 'static {
     /// Brings the Pod into the mesh.
     fn add(&self, pod: &Pod, ips: &BTreeSet<String>) -> impl Future<Output = Result<(), AddError>> + Send;
     /// Takes the Pod out of the mesh; `ended` if there's no network of it any more, only what was kept for it.
@@ -34,7 +34,7 @@ pub trait Mesh: Send + Sync + 'static {
 
 /// Why a Pod couldn't be brought in.
 #[derive(Debug, thiserror::Error)]
-pub enum AddError {
+pub(crate) enum AddError {
     /// It may work later.
     #[error("{0}; it's tried again")]
     Later(String),
@@ -46,10 +46,10 @@ pub enum AddError {
 /// A Pod in a namespace that the agent doesn't know.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the namespace of {0} isn't known")]
-pub struct UnknownNamespace(pub ObjectKey);
+pub(crate) struct UnknownNamespace(pub(crate) ObjectKey);
 
 /// The agent. Nothing happens before [`run`](Self::run).
-pub struct NodeAgent<M> {
+pub(crate) struct NodeAgent<M> {
     cluster: Cluster,
     excluded: BTreeSet<String>,
     pods: SharedInformer<Pod>,
@@ -88,15 +88,16 @@ enum Enrolment {
 
 impl<M: Mesh> NodeAgent<M> {
     /// An agent for the Pods of a node, with its informers in `factory`. Pods in excluded namespaces stay out.
-    pub fn new<'a>(
+    pub(crate) fn new<'a>(
         cluster: &Cluster,
         factory: &InformerFactory,
         node: &str,
         excluded: impl IntoIterator<Item = &'a str>,
         mesh: M,
     ) -> Self {
-        let limits = RateLimits::per_key(Backoff { base: Duration::from_millis(5), max: Duration::from_secs(5) })
-            .bucket(Bucket { per_second: 10.0, burst: 100 });
+        let limits =
+            RateLimits::per_key(Backoff::Exponential { base: Duration::from_millis(5), max: Duration::from_secs(5) })
+                .bucket(Bucket::default());
         Self {
             cluster: cluster.clone(),
             excluded: excluded.into_iter().map(str::to_owned).collect(),
@@ -113,11 +114,11 @@ impl<M: Mesh> NodeAgent<M> {
     ///
     /// # Errors
     /// If an informer can't sync.
-    pub async fn run(&self, stop: &CancellationToken) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    pub(crate) async fn run(&self, stop: &CancellationToken) -> Result<(), SyncError> {
         let _handlers = [self.follow_pods(), self.follow_namespaces()];
         let work = async {
-            self.pods.wait_synced().await?;
-            self.namespaces.wait_synced().await?;
+            let synced = tokio::try_join!(self.pods.wait_synced(), self.namespaces.wait_synced());
+            synced.map_err(|why| SyncError { not_synced: vec![why] })?;
             while let Some(item) = self.queue.next().await {
                 match self.reconcile(item.key()).await {
                     Ok(()) => item.forget(),
@@ -137,7 +138,7 @@ impl<M: Mesh> NodeAgent<M> {
     }
 
     /// The Pods that are in the mesh by their own account and haven't ended: what the dataplane is to begin with.
-    pub fn snapshot(&self) -> Vec<Arc<Pod>> {
+    pub(crate) fn snapshot(&self) -> Vec<Arc<Pod>> {
         let mut pods = self.pods.lister().list();
         pods.retain(|pod| annotated(pod) == Enrolment::In && !has_ended(pod));
         pods
@@ -147,7 +148,7 @@ impl<M: Mesh> NodeAgent<M> {
     ///
     /// # Errors
     /// If its namespace isn't known: then nobody can tell.
-    pub fn pod_if_wanted(&self, key: &ObjectKey) -> Result<Option<Arc<Pod>>, UnknownNamespace> {
+    pub(crate) fn pod_if_wanted(&self, key: &ObjectKey) -> Result<Option<Arc<Pod>>, UnknownNamespace> {
         let namespace = ObjectKey::cluster(key.namespace().unwrap_or_default());
         if !self.namespaces.lister().contains(&namespace) {
             return Err(UnknownNamespace(key.clone()));

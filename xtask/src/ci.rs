@@ -86,6 +86,12 @@ const STEPS: &[Step] = &[
         command: &["python", "peers/cluster/run.py"],
         environment: &[],
     },
+    Step {
+        name: "soak",
+        what: "informers beside client-go's on a real Kubernetes that is killed, compacted and closed to them",
+        command: &["python", "peers/soak/run.py"],
+        environment: &[],
+    },
 ];
 
 /// The exit code by which a step's command says that what it needs isn't installed.

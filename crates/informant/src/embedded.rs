@@ -53,3 +53,9 @@ impl Deref for Embedded {
         &self.cluster
     }
 }
+
+impl From<&Embedded> for Cluster {
+    fn from(embedded: &Embedded) -> Self {
+        embedded.cluster()
+    }
+}
