@@ -308,7 +308,8 @@ class Soak:
         for informers in self.everybody:
             held = lambda: {resource: informers.dump(within).get(resource, {}).get("held") for resource in RESOURCES}
             equal = lambda: held() == {resource: self.fresh(resource) for resource in RESOURCES}
-            same = within(60, equal, 1.0)
+            # client-go's delays go up to a minute.
+            same = within(90, equal, 1.0)
             counts = {resource: len(objects or {}) for resource, objects in held().items()}
             self.checks.true(f"{informers.name}: it holds what a fresh list shows ({counts})", same)
 
