@@ -1,5 +1,7 @@
 //! The scripted server does what a test says, on a socket to the last byte.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
 use std::io::ErrorKind;
 use std::time::Duration;
 
