@@ -26,10 +26,10 @@ pub(crate) const FAILURE: Curve = Curve {
     reset_after: Duration::from_secs(120),
 };
 
-/// While a kind is missing: it may be there any moment, and asking for it is cheap.
+/// While a kind is missing: it may be there any moment, and asking for it is cheap; up to 30 s with the jitter.
 pub(crate) const MISSING: Curve = Curve {
     initial: Duration::from_millis(500),
-    max: Duration::from_secs(5),
+    max: Duration::from_secs(20),
     factor: 2.0,
     jitter: 0.5,
     reset_after: Duration::from_secs(120),

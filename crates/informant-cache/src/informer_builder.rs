@@ -40,6 +40,7 @@ pub(crate) struct InformerOptions<K> {
     pub(crate) form: &'static str,
     pub(crate) depends_on: Vec<Arc<dyn AnyInformer>>,
     pub(crate) optional: bool,
+    pub(crate) any_version: bool,
 }
 
 impl<K: Send + Sync + 'static> InformerBuilder<K> {
@@ -55,6 +56,7 @@ impl<K: Send + Sync + 'static> InformerBuilder<K> {
             form: std::any::type_name::<K>(),
             depends_on: Vec::new(),
             optional: false,
+            any_version: false,
         };
         Self { factory, options }
     }
@@ -141,6 +143,17 @@ impl<K: Send + Sync + 'static> InformerBuilder<K> {
     /// asks for this informer says so.
     pub fn optional(mut self) -> Self {
         self.options.optional = true;
+        self
+    }
+
+    /// Follows another version of the resource if the one named isn't served: the best by Kubernetes' order of versions.
+    /// Default: only the version named; in others the informer is [missing](crate::InformerState::Missing).
+    ///
+    /// It stays with what it found until that's no longer served. A change of version is told as a deletion and an add of
+    /// every object, as their shape may differ. For objects without a compile-time type; a type of one version would find
+    /// others undecodable.
+    pub fn any_served_version(mut self) -> Self {
+        self.options.any_version = true;
         self
     }
 

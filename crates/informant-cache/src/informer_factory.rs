@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::registry::Entry;
 pub(crate) use self::registry::{Identity, Registry, settled};
+use crate::availability::Availability;
 use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::error::{StartError, SyncError};
@@ -76,6 +77,8 @@ pub(crate) struct Settings {
     /// One for each informer that may take in its first state at the same time.
     pub(crate) list_slots: Arc<Semaphore>,
     pub(crate) default_scope: Scope,
+    /// Knows which kinds the server serves; `None` for the informer on which that rests.
+    pub(crate) availability: Option<Arc<Availability>>,
 }
 
 impl Settings {
@@ -114,6 +117,7 @@ impl InformerFactory {
             idle_timeout: Duration::from_secs(150),
             list_slots: Arc::new(Semaphore::new(FIRST_LISTS)),
             default_scope: Scope::all(),
+            availability: None,
         };
         InformerFactoryBuilder { cluster: cluster.into(), seed: None, start_time: None, settings }
     }
@@ -174,8 +178,18 @@ impl InformerFactory {
         R: Representation<K>,
     {
         let Inner { cluster, settings, registry } = &*self.inner;
-        let InformerOptions { resource, cluster_scoped, name, intake, managed_fields, source, form, optional, .. } =
-            options;
+        let InformerOptions {
+            resource,
+            cluster_scoped,
+            name,
+            intake,
+            managed_fields,
+            source,
+            form,
+            optional,
+            any_version,
+            ..
+        } = options;
         let mut scope = options.scope.unwrap_or_else(|| settings.default_scope.clone());
         if cluster_scoped {
             scope = scope.without_namespaces();
@@ -193,11 +207,17 @@ impl InformerFactory {
             resource,
             scope,
             name,
+            any_version,
         };
+        let has_source = source.is_some();
         let source = source.unwrap_or_else(|| Arc::new(cluster.clone()));
         let make = |identity: &Arc<Identity>| {
             let (identity, registry) = (Arc::clone(identity), Arc::downgrade(registry));
-            let settings = settings.clone();
+            let mut settings = settings.clone();
+            if has_source {
+                // What the cluster serves says nothing of the source.
+                settings.availability = None;
+            }
             let parts = Parts { cluster: cluster.clone(), source, identity, settings, namespaces, registry };
             Arc::new(Shared::new(parts, Box::new(representation), intake))
         };
@@ -270,6 +290,13 @@ impl InformerFactory {
     #[must_use]
     pub fn statuses(&self) -> Vec<InformerStatus> {
         self.inner.registry.statuses()
+    }
+
+    /// The state of the factory's own watch of CRDs, by which informers of missing kinds learn that they've come; `None`
+    /// as long as no kind was missing. Where it's forbidden, kinds are looked for in discovery.
+    #[must_use]
+    pub fn crd_watch_status(&self) -> Option<InformerStatus> {
+        self.inner.registry.crd_watch_status()
     }
 
     /// All informers in one line, for logs: `deployments.apps/v1 (synced), secrets/v1 (not started)`.
@@ -457,7 +484,10 @@ impl InformerFactoryBuilder {
         let mut settings = self.settings;
         settings.seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one("informant"));
         settings.clock = self.start_time.map_or_else(Clock::system, Clock::starting_at);
+        let availability = Arc::new(Availability::new(self.cluster.clone(), &settings));
+        settings.availability = Some(Arc::clone(&availability));
         let inner = Inner { cluster: self.cluster, settings, registry: Arc::default() };
+        inner.registry.set_availability(availability);
         InformerFactory { inner: Arc::new(inner) }
     }
 }

@@ -32,8 +32,9 @@
 //!
 //! The files, in the order an event travels: `request`, `frame`, `reflector` (and its state machine), `representation`,
 //! `intake`, `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read, `shared_informer`,
-//! `informer_builder` and `informer_factory` hold it together, `status` tells.
+//! `informer_builder` and `informer_factory` hold it together, `status` tells, `availability` knows which kinds there are.
 
+mod availability;
 mod backoff;
 mod clock;
 mod cluster;

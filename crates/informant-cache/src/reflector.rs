@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use self::body::Answer;
 use self::decoder::{Decoder, Found};
 use self::state::{ChangeKind, Input, Next, Output, Phase, Policy, State, StoreAction};
+use crate::availability::{Absence, Sight, Verdict};
 use crate::delta::{Delta, Staging};
 use crate::error::{RequestError, RequestErrorKind};
 use crate::frame::{Frame, ListDecoder, WatchDecoder};
@@ -30,7 +31,7 @@ use crate::head::{Bookmark, ListForm, ListHead, WatchEvent};
 use crate::parts::{Extent, Part};
 use crate::request::Request;
 use crate::shared_informer::Shared;
-use crate::status::{AvailabilityCheck, InformerState, MissingCause, RelistReason};
+use crate::status::{InformerState, LastError, RelistReason};
 use crate::store::Progress;
 
 /// A watch whose end is this much overdue is taken for dead: the server was asked to end it.
@@ -82,6 +83,8 @@ struct Reflector<'a, K> {
     bookmarked: bool,
     /// The right to take in a first state.
     slot: Option<OwnedSemaphorePermit>,
+    /// What the watch of CRDs knew of the kind when it was last looked at.
+    sight: Option<Sight>,
 }
 
 /// What it means if nothing comes.
@@ -119,6 +122,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             shown: Phase::Starting,
             bookmarked: false,
             slot: None,
+            sight: None,
         }
     }
 
@@ -131,12 +135,8 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
                     self.exchange(request).await
                 }
                 Next::Stop => return,
-                Next::Wait(delay) => {
-                    // Others needn't wait for one that fails.
-                    self.slot = None;
-                    tokio::time::sleep(delay).await;
-                    self.step(Input::WaitOver)
-                }
+                Next::Wait(delay) => self.wait(delay).await,
+                Next::Check { refused } => self.check(refused).await,
                 // Reading on is done by `exchange`, which returns only when there's something else to do.
                 Next::Read => self.step(Input::Start),
             };
@@ -161,6 +161,42 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
                 slot
             }
         };
+    }
+
+    /// Lets a delay pass; news of the kind that's waited for ends it.
+    async fn wait(&mut self, delay: Duration) -> Output {
+        // Others needn't wait for one that fails.
+        self.slot = None;
+        let delay = tokio::time::sleep(delay);
+        match (&self.informer.settings.availability, &self.sight) {
+            (Some(availability), Some(sight)) if self.state.awaits_kind() => {
+                let wanted = self.informer.wanted(self.part.namespace());
+                tokio::select! {
+                    biased;
+                    () = availability.changed(&wanted, sight) => {}
+                    () = delay => {}
+                }
+            }
+            _ => delay.await,
+        }
+        self.step(Input::WaitOver)
+    }
+
+    /// Finds out whether the server serves the kind.
+    async fn check(&mut self, refused: bool) -> Output {
+        let wanted = self.informer.wanted(self.part.namespace());
+        let Some(availability) = &self.informer.settings.availability else {
+            // Nobody looks: a 404 has to do, and the next request shows.
+            let verdict = if refused { Verdict::Absent(Absence::unchecked()) } else { Verdict::Served };
+            return self.step(Input::Checked(verdict));
+        };
+        let (verdict, sight) = availability.check(&wanted, refused).await;
+        self.sight = Some(sight);
+        if let Verdict::ServedAs(version) = &verdict {
+            tracing::info!(informer = %self.informer.name, version, "kind is served in another version; following that");
+            self.informer.follow_version(version);
+        }
+        self.step(Input::Checked(verdict))
     }
 
     /// Sends a request and reads the answer; returns what to do after that.
@@ -484,15 +520,11 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             Phase::Starting => InformerState::Starting,
             Phase::Listing => InformerState::Listing,
             Phase::Synced => InformerState::Synced,
-            Phase::Missing(error) => {
+            Phase::Missing(absence) => {
                 let kept = if let InformerState::Missing { since, .. } = before { Some(since) } else { None };
-                InformerState::Missing {
-                    since: since(kept),
-                    cause: MissingCause::NoSuchKind,
-                    reason: error.message.clone(),
-                    checked_by: AvailabilityCheck::Discovery,
-                    last_error: None,
-                }
+                let Absence { cause, reason, checked_by, error } = absence.clone();
+                let last_error = error.map(|error| LastError { at: now(), kind: error.kind, message: error.message });
+                InformerState::Missing { since: since(kept), cause, reason, checked_by, last_error }
             }
             Phase::Forbidden(error) => {
                 let kept = if let InformerState::Forbidden { since, .. } = before { Some(since) } else { None };

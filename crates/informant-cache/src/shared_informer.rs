@@ -16,6 +16,7 @@ use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::availability::Wanted;
 use crate::cluster::Cluster;
 use crate::delta::Delta;
 use crate::error::NotSynced;
@@ -76,6 +77,8 @@ pub(crate) struct Shared<K> {
     pub(crate) status: StatusCell,
     /// Where it can be asked for; an informer that's stopped alone is taken out of there.
     registry: Weak<Registry>,
+    /// The version that's followed in place of the resource's. Lock rank 5.
+    version: Mutex<Option<String>>,
     /// Lock rank 2.
     handlers: Mutex<Handlers<K>>,
 }
@@ -396,8 +399,40 @@ impl<K: Send + Sync + 'static> Shared<K> {
             intake,
             store: Arc::new(Store::new()),
             registry,
+            version: Mutex::default(),
             handlers: Mutex::new(handlers),
         }
+    }
+
+    /// From now on asks for this version.
+    pub(crate) fn follow_version(&self, version: &str) {
+        *lock(&self.version) = Some(version.to_owned());
+    }
+
+    /// The resource in the version that's followed.
+    pub(crate) fn followed_resource(&self) -> ApiResource {
+        let mut resource = self.resource.clone();
+        if let Some(version) = &*lock(&self.version) {
+            resource.version.clone_from(version);
+            let ApiResource { group, .. } = &resource;
+            resource.api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+        }
+        resource
+    }
+
+    /// Whether objects of this group and version are what's followed.
+    pub(crate) fn is_api_version(&self, api_version: &str) -> bool {
+        api_version == self.resource.api_version || {
+            let followed = lock(&self.version);
+            let (group, given) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+            followed.as_deref() == Some(given) && group == self.resource.group
+        }
+    }
+
+    /// What's asked of the server, of one namespace of several perhaps.
+    pub(crate) fn wanted(&self, namespace: Option<&str>) -> Wanted {
+        let in_namespace = namespace.or(self.scope.namespace()).is_some();
+        Wanted::new(&self.followed_resource(), in_namespace, self.identity.any_version)
     }
 
     /// Changes the store and then tells the handlers. `completes`: with these deltas the store holds a whole state.

@@ -16,7 +16,7 @@ use crate::key::ObjectKey;
 ///
 /// Whether its cache was ever complete is another question: see [`InformerStatus::synced`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "state")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "state")]
 pub enum InformerState {
     /// Made, and not started: call [`InformerFactory::start`](crate::InformerFactory::start).
     NotStarted,

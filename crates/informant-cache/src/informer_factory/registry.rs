@@ -5,13 +5,14 @@
 //! level, so that the order is the same whatever the cause.
 
 use std::any::TypeId;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use kube::api::ApiResource;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::order::levels;
+use crate::availability::Availability;
 use crate::error::{NotSynced, StartError, SyncError};
 use crate::lock::lock;
 use crate::scope::Scope;
@@ -25,6 +26,8 @@ pub(crate) struct Registry {
     inner: Mutex<Inner>,
     /// Cancelled by a shutdown.
     end: CancellationToken,
+    /// Starts after the factory and ends after its informers; set when the factory is made.
+    availability: OnceLock<Arc<Availability>>,
 }
 
 #[derive(Default)]
@@ -78,9 +81,21 @@ pub(crate) struct Identity {
     pub(crate) scope: Scope,
     /// As its users name it, `None` for the plain one.
     pub(crate) name: Option<String>,
+    /// Whether it follows another version if the resource's isn't served.
+    pub(crate) any_version: bool,
 }
 
 impl Registry {
+    /// Before anything else is done with it.
+    pub(super) fn set_availability(&self, availability: Arc<Availability>) {
+        // It's set once.
+        let _ = self.availability.set(availability);
+    }
+
+    pub(super) fn crd_watch_status(&self) -> Option<InformerStatus> {
+        self.availability.get()?.crd_watch_status()
+    }
+
     pub(super) fn get_or_create<K: Send + Sync + 'static>(
         &self,
         identity: Identity,
@@ -140,6 +155,9 @@ impl Registry {
         inner.levels().map_err(|circle| StartError::Cycle { informers: inner.names(&circle) })?;
         let tasks = TaskSet::new(runtime);
         inner.life = Life::Running { tasks: tasks.clone(), cancel: cancel.clone() };
+        if let Some(availability) = this.availability.get() {
+            availability.start(tasks.part());
+        }
         for entry in &inner.entries {
             inner.begin(entry);
         }
@@ -166,6 +184,9 @@ impl Registry {
             for tasks in level.iter().filter_map(|informer| informer.tasks()) {
                 tasks.join().await;
             }
+        }
+        if let Some(availability) = self.availability.get() {
+            availability.stop();
         }
     }
 

@@ -26,12 +26,12 @@ pub(super) struct Answer {
 }
 
 /// Sends a request; an answer that isn't a success is an error.
-pub(super) async fn send<K: 'static>(
+pub(super) async fn send<K: Send + Sync + 'static>(
     informer: &Shared<K>,
     part: Option<&str>,
     list_or_watch: &Request,
 ) -> Result<Answer, RequestError> {
-    let url = list_or_watch.url(&informer.resource, &informer.scope, part);
+    let url = list_or_watch.url(&informer.followed_resource(), &informer.scope, part);
     let mut request = http::Request::get(url).header(header::ACCEPT, informer.representation.accept());
     if !matches!(list_or_watch, Request::List { .. }) {
         // We'd read it, but a client may have a layer that asks for gzip and reads the first event only.

@@ -210,6 +210,7 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
         // Metadata-only answers have a kind of their own.
         let is_metadata = kind == Some("PartialObjectMetadata");
         let differs = |given: Option<&str>, ours: &str| given.is_some_and(|given| given != ours);
-        !is_metadata && (differs(kind, &resource.kind) || differs(api_version, &resource.api_version))
+        let differs_in_version = api_version.is_some_and(|given| !self.informer.is_api_version(given));
+        !is_metadata && (differs(kind, &resource.kind) || differs_in_version)
     }
 }

@@ -15,12 +15,14 @@
 //! - a stream of initial events that goes quiet without its end, or ends early three times, gives way to lists;
 //! - a list asks for the newest state and comes in pages, unless the server's cache is to be read;
 //! - a list whose continue token expires starts over in pages, three times, then after a delay;
-//! - a missing kind is a state of its own: twice a 404 in a row empties the store.
+//! - a missing kind is a state of its own, which is told from other 404s and empties the store.
 
 mod ends;
+mod missing;
 
 use std::time::Duration;
 
+use crate::availability::{Absence, Verdict};
 use crate::backoff::{Backoff, FAILURE, MISSING};
 use crate::error::{RequestError, RequestErrorKind as Kind};
 use crate::request::Request;
@@ -76,8 +78,12 @@ pub(crate) struct State {
     unfinished_streams: u32,
     /// Watches that couldn't be opened or ended at once without an event, in a row.
     failed_watches: u32,
-    /// 404s in a row.
+    /// Looks in a row that found that the kind is missing.
     missing_answers: u32,
+    /// The 404 that is being looked into.
+    refusal: Option<RequestError>,
+    /// The last error about a missing kind.
+    refused_with: Option<RequestError>,
     /// Whether the store may hold objects.
     filled: bool,
     /// The kind went missing and the store was emptied.
@@ -92,7 +98,7 @@ pub(crate) enum Phase {
     Starting,
     Listing,
     Synced,
-    Missing(RequestError),
+    Missing(Absence),
     Forbidden(RequestError),
     Retrying(RequestError),
     Failed(RequestError),
@@ -121,6 +127,8 @@ enum Plan {
     Cycle,
     /// Go on watching.
     Watch,
+    /// Look whether the kind is served.
+    Check,
 }
 
 #[derive(Debug, Clone)]
@@ -173,6 +181,8 @@ pub(crate) enum Input {
     InitialEventsOverdue,
     /// There's an object that can't be decoded, and the informer is to end at that.
     Refused(RequestError),
+    /// Whether the server serves the kind.
+    Checked(Verdict),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,6 +226,10 @@ pub(crate) enum Next {
     Wait(Duration),
     /// It's over for good.
     Stop,
+    /// Find out whether the server serves the kind; `refused`: a request was just answered with a 404.
+    Check {
+        refused: bool,
+    },
 }
 
 // === impl State ===
@@ -238,6 +252,8 @@ impl State {
             unfinished_streams: 0,
             failed_watches: 0,
             missing_answers: 0,
+            refusal: None,
+            refused_with: None,
             emptied: false,
             last_complete: None,
         }
@@ -263,6 +279,7 @@ impl State {
             Input::Start => self.cycle(now),
             Input::WaitOver => match self.step {
                 Step::Waiting(Plan::Watch) => self.watch(now),
+                Step::Waiting(Plan::Check) => self.check(),
                 Step::Waiting(Plan::Cycle) | Step::Listing(_) | Step::Streaming { .. } | Step::Watching { .. } => {
                     self.cycle(now)
                 }
@@ -285,6 +302,7 @@ impl State {
             Input::ErrorEvent(error) => self.error_event(now, error),
             Input::Ended => self.ended(now, None),
             Input::Broken(error) => self.ended(now, Some(error)),
+            Input::Checked(verdict) => self.checked(now, verdict),
             Input::InitialEventsOverdue => {
                 self.watch_list_refused = true;
                 self.list(StoreAction::Discard)
@@ -441,6 +459,7 @@ impl State {
 
     fn answered(&mut self) {
         self.missing_answers = 0;
+        self.refused_with = None;
         self.missing_backoff.reset();
         if matches!(self.phase, Phase::Starting | Phase::Missing(_) | Phase::Forbidden(_) | Phase::Retrying(_)) {
             self.phase = Phase::Listing;

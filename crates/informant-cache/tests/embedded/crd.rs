@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use informant_cache::{InformerState, RelistReason};
+use informant_cache::{AvailabilityCheck, InformerState, MissingCause, RelistReason};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, PostParams};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{builder, client, server, widget, widgets};
 
-fn definition() -> CustomResourceDefinition {
+pub(crate) fn definition() -> CustomResourceDefinition {
     serde_json::from_value(json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -30,7 +30,7 @@ fn definition() -> CustomResourceDefinition {
 }
 
 /// Creates an object as soon as its kind is served.
-async fn create(api: &Api<DynamicObject>, name: &str) {
+pub(crate) async fn create(api: &Api<DynamicObject>, name: &str) {
     for _ in 0..100 {
         if api.create(&PostParams::default(), &widget(name)).await.is_ok() {
             return;
@@ -50,7 +50,8 @@ async fn an_informer_starts_when_its_kind_appears_empties_when_it_goes_and_start
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let state = informer.wait_state(|state| matches!(state, InformerState::Missing { .. })).await;
-    assert!(state.to_string().contains("no such kind"), "{state}");
+    assert!(state.to_string().starts_with("no such kind since "), "{state}");
+    assert!(state.is_absent());
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert!(!informer.has_synced());
 
@@ -68,7 +69,13 @@ async fn an_informer_starts_when_its_kind_appears_empties_when_it_goes_and_start
             ("deleted", "default/a"),
             "round {round}"
         );
-        informer.wait_state(|state| matches!(state, InformerState::Missing { .. })).await;
+        let deleted = |state: &InformerState| {
+            matches!(
+                state,
+                InformerState::Missing { cause: MissingCause::Deleted, checked_by: AvailabilityCheck::CrdWatch, .. }
+            )
+        };
+        informer.wait_state(deleted).await;
         assert!(informer.lister().is_empty());
     }
     assert_eq!(informer.status().counters.relists.get(&RelistReason::Returned), Some(&1));

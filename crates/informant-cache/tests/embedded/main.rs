@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod availability;
 mod crd;
+mod front;
 mod http;
 mod in_process;
 

@@ -211,6 +211,7 @@ async fn a_wait_can_pass_kinds_that_are_known_to_be_absent() {
     factory.start(&cancel).unwrap();
     let (waited, ()) = tokio::join!(factory.wait_for_cache_sync(&cancel), async {
         server.request().await.fail(404, "NotFound");
+        server.discovery(&["pods"]).await;
     });
     waited.unwrap();
     assert!(factory.is_missing(optional.resource()) && factory.is_ready());
@@ -256,9 +257,10 @@ async fn informers_begin_after_what_they_depend_on_and_end_before_it() {
     assert!(second.path.ends_with("/secrets"));
     // What's known to be absent isn't waited for.
     second.fail(404, "NotFound");
+    server.discovery(&["pods"]).await;
     let mut third = server.request().await;
-    while third.path.ends_with("/secrets") {
-        third.fail(404, "NotFound");
+    while third.path == "/api/v1" {
+        third.answer(200, r#"{"resources":[]}"#);
         third = server.request().await;
     }
     assert!(third.path.ends_with("/pods"), "{}", third.path);
@@ -484,12 +486,16 @@ async fn a_status_is_readable_as_json() {
     let _handler = informer.on_change_with(informant_cache::HandlerOptions::named("print"), |_| {});
     factory.start(&cancel).unwrap();
     server.request().await.fail(404, "NotFound");
+    server.discovery(&["pods"]).await;
     informer.wait_state(|state| matches!(state, InformerState::Missing { .. })).await;
     let status = serde_json::to_value(factory.statuses()).unwrap();
     assert_eq!(status[0]["informer"], "configmaps/v1");
     assert_eq!(status[0]["state"], "missing");
     assert_eq!(status[0]["since"], "2026-01-02T03:04:05Z");
-    assert_eq!(status[0]["reason"], "NotFound! (404)");
+    assert_eq!(status[0]["cause"], "noSuchKind");
+    assert_eq!(status[0]["checkedBy"], "discovery");
+    assert_eq!(status[0]["reason"], "discovery lists no configmaps in v1");
+    assert_eq!(status[0]["checkError"]["message"], "NotFound! (404)");
     assert_eq!(status[0]["counters"]["lists"], 1);
     assert_eq!(status[0]["lastError"]["kind"], "notFound");
     assert_eq!(status[0]["handlers"][0]["handler"], "print");

@@ -347,11 +347,13 @@ async fn a_missing_kind_is_waited_for_emptied_when_it_goes_and_taken_in_when_it_
     let informer = factory.informer::<ConfigMap>().full();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
+    server.request().await.answer(404, "404 page not found\n");
     for _ in 0..3 {
-        server.request().await.answer(404, "404 page not found\n");
+        server.discovery(&[]).await;
         let state = informer.wait_state(|state| matches!(state, InformerState::Missing { .. })).await;
         assert!(state.to_string().contains("404 page not found"), "{state}");
     }
+    server.discovery(&["configmaps"]).await;
     assert!(!informer.has_synced());
     let watch = server.sync("10", &[object("a", 1), object("b", 2)]).await;
     assert_eq!(events.wait_initial().await.unwrap().len(), 2);
@@ -362,13 +364,15 @@ async fn a_missing_kind_is_waited_for_emptied_when_it_goes_and_taken_in_when_it_
     tokio::time::sleep(Duration::from_secs(2)).await;
     watch.end();
     server.request().await.fail(404, "NotFound");
-    server.request().await.fail(404, "NotFound");
+    server.discovery(&["pods"]).await;
+    server.discovery(&["pods"]).await;
     assert_eq!([next(&mut events).await, next(&mut events).await], ["-?web/a@1", "-?web/b@2"]);
     assert!(informer.lister().is_empty() && informer.lister().namespaces().is_empty());
     let first = since(&informer.wait_state(|state| since(state).is_some()).await);
-    server.request().await.fail(404, "NotFound");
+    server.discovery(&["pods"]).await;
 
     // It returns, with resource versions that have nothing to do with the old ones.
+    server.discovery(&["pods", "configmaps"]).await;
     let request = server.request().await;
     assert_eq!(since(&informer.state()), first, "missing since the first time");
     assert_eq!(request.what(), "LIST");

@@ -44,6 +44,15 @@ impl Server {
         self.script.request_within(time).await.is_none()
     }
 
+    /// Answers a request for the resources of `v1`.
+    pub(crate) async fn discovery(&mut self, resources: &[&str]) {
+        let request = self.request().await;
+        assert_eq!(request.path, "/api/v1");
+        let resources: Vec<_> = resources.iter().map(|name| json!({"name": name, "namespaced": true})).collect();
+        request
+            .answer(200, &json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": resources}).to_string());
+    }
+
     /// Answers a list and opens its watch.
     pub(crate) async fn sync(&mut self, resource_version: &str, items: &[Value]) -> Stream {
         self.request().await.list(resource_version, items);

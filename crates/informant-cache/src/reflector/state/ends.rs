@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    FAILED_WATCHES_MAX, Kind, LIST_RESTARTS_MAX, Listing, MISSING_RECHECK, Output, Phase, Plan, RECENT_LIST, State,
+    FAILED_WATCHES_MAX, Kind, LIST_RESTARTS_MAX, Listing, Output, Plan, RECENT_LIST, State,
     Step, StoreAction, UNFINISHED_STREAMS_MAX, WATCH_FLOOR,
 };
 use crate::error::RequestError;
@@ -63,7 +63,7 @@ impl State {
 
     pub(super) fn failed(&mut self, now: Duration, error: RequestError) -> Output {
         if error.kind == Kind::NotFound {
-            return self.missing(now, error);
+            return self.missing(error);
         }
         self.missing_answers = 0;
         match &self.step {
@@ -206,25 +206,5 @@ impl State {
             return self.relist_later(now, RelistReason::Expired, error);
         }
         Output { relist: Some(RelistReason::Expired), ..self.cycle(now) }
-    }
-
-    fn missing(&mut self, now: Duration, error: RequestError) -> Output {
-        self.missing_answers += 1;
-        if self.filled && self.missing_answers == 1 {
-            // A server that's coming up may not know all kinds yet. Emptying the cache for that would be a disaster.
-            self.phase = Phase::Retrying(error);
-            self.step = Step::Waiting(Plan::Cycle);
-            return Output::wait(StoreAction::Discard, MISSING_RECHECK);
-        }
-        let store = if std::mem::take(&mut self.filled) { StoreAction::Clear } else { StoreAction::Discard };
-        self.emptied |= store == StoreAction::Clear;
-        self.phase = Phase::Missing(error);
-        self.step = Step::Waiting(Plan::Cycle);
-        // If it returns, it's another kind, and perhaps on another server.
-        self.resource_version.clear();
-        self.resource_version_unavailable = false;
-        self.paginated = false;
-        let delay = self.missing_backoff.delay(now, &mut self.rng);
-        Output::wait(store, delay)
     }
 }

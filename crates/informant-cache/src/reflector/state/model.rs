@@ -176,6 +176,10 @@ impl World {
             Next::Wait(_) => self.wire = Wire::Waiting,
             Next::Send(request) => self.wire = Wire::Sent(Asked::from(request)),
             Next::Stop => self.wrong = Some("the machine ends"),
+            Next::Check { .. } => {
+                let verdict = if self.server.served { Verdict::Served } else { Verdict::Absent(Absence::unchecked()) };
+                return self.input(Input::Checked(verdict), &[]);
+            }
         }
         self.forget_time();
     }

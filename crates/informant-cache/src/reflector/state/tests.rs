@@ -6,6 +6,7 @@ mod stream;
 mod watch;
 
 use super::*;
+use crate::status::{AvailabilityCheck, MissingCause};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -76,7 +77,7 @@ impl Run {
         match &self.output.next {
             Next::Send(request) => self.sent.push(show(request)),
             Next::Wait(delay) => self.waited.push(*delay),
-            Next::Read | Next::Stop => {}
+            Next::Read | Next::Stop | Next::Check { .. } => {}
         }
     }
 
@@ -99,6 +100,20 @@ impl Run {
 
     fn fail(&mut self, kind: Kind) -> &mut Self {
         self.step(Input::Failed(error(kind)))
+    }
+
+    /// A 404, and what looking into it finds.
+    fn refuse(&mut self, verdict: Verdict) -> &mut Self {
+        self.fail(Kind::NotFound);
+        assert_eq!(self.output.next, Next::Check { refused: true });
+        self.step(Input::Checked(verdict))
+    }
+
+    /// The delay ends with another look, which finds this.
+    fn look(&mut self, verdict: Verdict) -> &mut Self {
+        self.after_wait();
+        assert_eq!(self.output.next, Next::Check { refused: false });
+        self.step(Input::Checked(verdict))
     }
 
     fn change(&mut self, kind: ChangeKind, resource_version: &str) -> &mut Self {

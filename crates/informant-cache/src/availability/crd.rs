@@ -1,0 +1,119 @@
+//! What's kept of a CRD: the few facts that decide whether its kind is served.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::error::DecodeError;
+use crate::object::{Metadata, Owner};
+use crate::representation::{Held, Representation};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CrdFacts {
+    pub(crate) name: String,
+    pub(crate) namespaced: bool,
+    /// The versions that are served, in the CRD's order.
+    pub(crate) served: Vec<String>,
+    pub(crate) established: bool,
+}
+
+/// Keeps a CRD as its facts.
+pub(crate) struct CrdForm;
+
+#[derive(Deserialize)]
+struct Document {
+    metadata: Name,
+    spec: Spec,
+    #[serde(default)]
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+struct Name {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    scope: String,
+    versions: Vec<Version>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    name: String,
+    served: bool,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    #[serde(default)]
+    conditions: Option<Vec<Condition>>,
+}
+
+#[derive(Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+}
+
+impl CrdFacts {
+    pub(crate) fn parse(document: &[u8]) -> Result<Self, DecodeError> {
+        let Document { metadata, spec, status } = serde_json::from_slice(document).map_err(DecodeError::from_json)?;
+        let conditions = status.and_then(|status| status.conditions).unwrap_or_default();
+        Ok(Self {
+            name: metadata.name,
+            namespaced: spec.scope == "Namespaced",
+            served: spec.versions.into_iter().filter(|version| version.served).map(|version| version.name).collect(),
+            established: conditions
+                .iter()
+                .any(|condition| condition.kind == "Established" && condition.status == "True"),
+        })
+    }
+}
+
+impl Representation<CrdFacts> for CrdForm {
+    fn hold(&self, document: &[u8]) -> Result<Held<CrdFacts>, DecodeError> {
+        CrdFacts::parse(document).map(|facts| Held::Full(Arc::new(facts)))
+    }
+}
+
+/// The informer knows uid and resource version from the document itself.
+impl Metadata for CrdFacts {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        None
+    }
+
+    fn uid(&self) -> Option<&str> {
+        None
+    }
+
+    fn resource_version(&self) -> Option<&str> {
+        None
+    }
+
+    fn generation(&self) -> Option<i64> {
+        None
+    }
+
+    fn is_deleting(&self) -> bool {
+        false
+    }
+
+    fn label(&self, _key: &str) -> Option<&str> {
+        None
+    }
+
+    fn annotation(&self, _key: &str) -> Option<&str> {
+        None
+    }
+
+    fn owners(&self) -> Vec<Owner<'_>> {
+        Vec::new()
+    }
+}
