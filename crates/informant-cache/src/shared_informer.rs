@@ -558,6 +558,9 @@ impl<K: Send + Sync + 'static> Shared<K> {
         counters.conflated = conflated;
         InformerStatus {
             informer: self.name.clone(),
+            group: self.resource.group.clone(),
+            version: self.resource.version.clone(),
+            resource: self.resource.plural.clone(),
             kind: self.resource.kind.clone(),
             form: self.identity.form.to_owned(),
             scope: self.scope.to_string().trim_start().to_owned(),

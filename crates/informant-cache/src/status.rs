@@ -132,6 +132,12 @@ pub enum RelistReason {
 pub struct InformerStatus {
     /// The informer's name, such as `deployments.apps/v1 in namespace "web"`.
     pub informer: String,
+    /// The API group of its resource; empty for the core group.
+    pub group: String,
+    /// The version of its resource.
+    pub version: String,
+    /// The plural name of its resource.
+    pub resource: String,
     /// The kind of its objects.
     pub kind: String,
     /// The form in which it holds them: `full`, `full, dynamic`, `metadata`, or the type of the representation.

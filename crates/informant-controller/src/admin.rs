@@ -133,7 +133,14 @@ async fn healthz(State(pages): State<Pages>, RawQuery(query): RawQuery) -> Respo
 }
 
 async fn readyz(State(pages): State<Pages>, RawQuery(query): RawQuery) -> Response {
-    whole("readyz", &pages.katalog.readiness(), query)
+    let query = Query::parse(&query.unwrap_or_default());
+    let mut whole = health::aggregate("readyz", &pages.katalog.readiness(), &query);
+    if query.verbose {
+        // Before the verdict, which is the last line.
+        let verdict = whole.body.trim_end().rfind('\n').map_or(0, |end| end + 1);
+        whole.body.insert_str(verdict, &pages.katalog.informer_lines());
+    }
+    answer(whole)
 }
 
 async fn healthz_check(State(pages): State<Pages>, Path(check): Path<String>) -> Response {

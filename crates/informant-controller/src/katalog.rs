@@ -62,6 +62,9 @@ pub struct ManagerStatus {
     pub failing_checks: BTreeMap<String, String>,
     /// The informers, in the order they were made.
     pub informers: Vec<InformerStatus>,
+    /// The watch of CRDs by which informers of missing kinds learn that they've come, if one was needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crd_watch: Option<InformerStatus>,
     /// The controllers, in the order they were given.
     pub controllers: Vec<ControllerStatus>,
 }
@@ -117,6 +120,17 @@ impl Katalog {
         if not_synced.is_empty() { Ok(()) } else { Err(SyncError { not_synced }.to_string()) }
     }
 
+    /// What each informer is doing, since when, why, and its last error; one line each, and one for the watch of CRDs.
+    pub(crate) fn informer_lines(&self) -> String {
+        let informers = self.factory.statuses().into_iter().chain(self.factory.crd_watch_status());
+        let line = |informer: InformerStatus| {
+            let error =
+                informer.last_error.map(|error| format!("; last failed request at {}: {}", error.at, error.message));
+            format!("    {}: {}{}\n", informer.informer, informer.state, error.unwrap_or_default())
+        };
+        informers.map(line).collect()
+    }
+
     pub(crate) fn status(&self) -> ManagerStatus {
         let (health, readiness) = (self.health(), self.readiness());
         let all_well = |results: &Results| results.values().all(Result::is_ok);
@@ -132,6 +146,7 @@ impl Katalog {
             ready,
             failing_checks: failing.filter_map(|(name, result)| Some((name, result.err()?))).collect(),
             informers: self.factory.statuses(),
+            crd_watch: self.factory.crd_watch_status(),
             controllers: self.controllers.iter().map(|controller| controller.status()).collect(),
         }
     }

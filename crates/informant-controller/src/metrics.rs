@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, fmt, time::Duration};
 
-use informant_cache::InformerStatus;
+use informant_cache::{HandlerStatus, InformerStatus, RelistReason};
 use informant_queue::{Histogram, Stats};
 use prometheus_client::{
     encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet},
@@ -22,6 +22,17 @@ pub(crate) struct ControllerSample {
     pub(crate) numbers: Numbers,
     pub(crate) queue: Stats,
 }
+
+/// Every reason of a relist, so that a first one shows as a step from 0.
+const RELIST_REASONS: [RelistReason; 7] = [
+    RelistReason::Expired,
+    RelistReason::ResourceVersionTooLarge,
+    RelistReason::WatchError,
+    RelistReason::Incomplete,
+    RelistReason::Returned,
+    RelistReason::Unreadable,
+    RelistReason::Internal,
+];
 
 /// Writes all metrics of a manager.
 pub(crate) fn encode(
@@ -152,12 +163,59 @@ fn encode_informers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerSt
     let help = "Times that the present state was taken in again";
     let mut relists = encoder.encode_descriptor("informer_relists", help, None, MetricType::Counter)?;
     for informer in informers {
-        for (reason, times) in &informer.counters.relists {
-            let reason = serde_name(reason);
-            counter(&mut relists, &[("informer", informer.informer.as_str()), ("reason", &reason)], *times)?;
+        for reason in RELIST_REASONS {
+            let times = informer.counters.relists.get(&reason).copied().unwrap_or_default();
+            let reason = serde_name(&reason);
+            counter(&mut relists, &[("informer", informer.informer.as_str()), ("reason", &reason)], times)?;
+        }
+    }
+    encode_handlers(encoder, informers)?;
+    let help = "Resource version up to which the cache follows the server, its last 15 digits";
+    let mut versions = encoder.encode_descriptor("informer_store_resource_version", help, None, MetricType::Gauge)?;
+    for informer in informers {
+        let labels = [
+            ("name", informer.informer.as_str()),
+            ("group", &informer.group),
+            ("version", &informer.version),
+            ("resource", &informer.resource),
+        ];
+        // What's no number can't be shown.
+        if let Some(version) = last_digits(&informer.resource_version) {
+            gauge(&mut versions, &labels, version)?;
         }
     }
     Ok(())
+}
+
+/// What waits for the handlers there are now.
+fn encode_handlers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerStatus]) -> fmt::Result {
+    let rows: [Row<HandlerStatus, f64>; 2] = [
+        ("informer_handler_queued_events", "Events that wait for the handler", |handler| count(handler.queued)),
+        ("informer_handler_synced", "1 if the handler has handled the whole initial state", |handler| {
+            f64::from(u8::from(handler.synced))
+        }),
+    ];
+    for (name, help, value) in rows {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for informer in informers {
+            let mut seen: HashMap<&str, u32> = HashMap::new();
+            for handler in informer.handlers.iter().filter(|handler| handler.ended.is_none()) {
+                let number = seen.entry(handler.handler.as_str()).or_default();
+                *number += 1;
+                let namesake = if *number > 1 { format!(" ({number})") } else { String::new() };
+                let name = format!("{}{namesake}", handler.handler);
+                gauge(&mut metric, &[("informer", informer.informer.as_str()), ("handler", &name)], value(handler))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A resource version as a number that a float holds exactly: its last 15 digits, as client-go has it.
+fn last_digits(resource_version: &str) -> Option<f64> {
+    let digits = resource_version.get(resource_version.len().saturating_sub(15)..)?;
+    let all_digits = resource_version.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| all_digits)
 }
 
 /// A metric: its name (a counter's without `_total`, which the encoder adds), its help text, and its value of one sample.
@@ -196,8 +254,7 @@ fn histogram<S: EncodeLabelSet>(
     total: u64,
     buckets: impl Iterator<Item = (Option<Duration>, u64)>,
 ) -> fmt::Result {
-    // The encoder takes the greatest number for the bucket without a bound.
-    let bound = |bound: Option<Duration>| bound.map_or(f64::MAX, |bound| bound.as_secs_f64());
+    let bound = |bound: Option<Duration>| bound.map_or(f64::INFINITY, |bound| bound.as_secs_f64());
     let buckets: Vec<(f64, u64)> = buckets.map(|(upper, count)| (bound(upper), count)).collect();
     metric.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum.as_secs_f64(), total, &buckets, None)
 }

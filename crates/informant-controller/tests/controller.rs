@@ -918,18 +918,29 @@ async fn the_pages_tell_of_controllers_queues_and_informers() {
         "informer_objects{informer=\"configmaps/v1 (2)\"} 4",
         "informer_synced{informer=\"configmaps/v1\"} 1",
         "informer_state{informer=\"configmaps/v1\",state=\"synced\"} 1",
+        "informer_relists_total{informer=\"configmaps/v1\",reason=\"expired\"} 0",
+        "informer_handler_queued_events{informer=\"configmaps/v1\",handler=\"controller configs\"} 0",
         "informer_state{informer=\"myapps.myapp.example.com/v1\",state=\"missing\"} 1",
     ] {
         let found = metrics.lines().any(|found| found == line || found == format!("{line}.0"));
         assert!(found, "{line} is not in:\n{metrics}");
     }
 
+    assert!(!metrics.contains("e308"), "{metrics}");
+    let version =
+        "informer_store_resource_version{name=\"configmaps/v1\",group=\"\",version=\"v1\",resource=\"configmaps\"}";
+    assert!(metrics.contains(version), "{metrics}");
     let readyz = get(address, "/readyz?verbose").await;
     assert!(
         readyz.starts_with("[-]informer-sync failed: not synced: myapps.myapp.example.com/v1 (no such kind since "),
         "{readyz}"
     );
-    assert!(readyz.ends_with("\n[+]ping ok\n[+]shutdown ok\nreadyz check failed\n"), "{readyz}");
+    assert!(readyz.contains("\n[+]ping ok\n[+]shutdown ok\n    configmaps/v1: synced\n"), "{readyz}");
+    assert!(readyz.contains("\n    myapps.myapp.example.com/v1: no such kind since "), "{readyz}");
+    assert!(
+        readyz.ends_with("\n    customresourcedefinitions.apiextensions.k8s.io/v1: synced\nreadyz check failed\n"),
+        "{readyz}"
+    );
     let katalog: serde_json::Value = serde_json::from_str(&get(address, "/katalog").await).unwrap();
     assert_eq!(katalog["ready"], false);
     let configs = &katalog["controllers"][0];
@@ -951,6 +962,9 @@ async fn the_pages_tell_of_controllers_queues_and_informers() {
 
     install_crd(&client).await;
     let readyz = until(address, "/readyz?verbose", |body| body.ends_with("passed\n")).await;
-    assert_eq!(readyz, "[+]informer-sync ok\n[+]ping ok\n[+]shutdown ok\nreadyz check passed\n");
+    assert!(
+        readyz.starts_with("[+]informer-sync ok\n[+]ping ok\n[+]shutdown ok\n    configmaps/v1: synced\n"),
+        "{readyz}"
+    );
     running.stop().await;
 }
