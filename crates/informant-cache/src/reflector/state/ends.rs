@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    FAILED_WATCHES_MAX, Kind, LIST_RESTARTS_MAX, Listing, Output, Plan, RECENT_LIST, State,
-    Step, StoreAction, UNFINISHED_STREAMS_MAX, WATCH_FLOOR,
+    FAILED_WATCHES_MAX, Kind, LIST_RESTARTS_MAX, Listing, Output, Plan, RECENT_LIST, State, Step, StoreAction,
+    UNFINISHED_STREAMS_MAX, WATCH_FLOOR,
 };
 use crate::error::RequestError;
 use crate::status::RelistReason;

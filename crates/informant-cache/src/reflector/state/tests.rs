@@ -6,7 +6,6 @@ mod stream;
 mod watch;
 
 use super::*;
-use crate::status::{AvailabilityCheck, MissingCause};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -181,6 +180,16 @@ fn no_order_of_events_stops_it_or_makes_it_spin() {
                     continue;
                 }
                 Next::Send(_) => sent_since_wait += 1,
+                Next::Check { .. } => {
+                    let verdicts = [
+                        missing::no_such_kind(),
+                        Verdict::Served,
+                        Verdict::Unknown(error(Kind::Server)),
+                        Verdict::ServedAs("v2".into()),
+                    ];
+                    run.step(Input::Checked(verdicts[rng.usize(..verdicts.len())].clone()));
+                    continue;
+                }
                 Next::Read | Next::Stop => {}
             }
             assert!(sent_since_wait < 12, "it spins (seed {seed}): {:?}", run.sent);

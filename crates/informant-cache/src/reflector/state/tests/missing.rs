@@ -7,7 +7,7 @@ fn absent(cause: MissingCause, checked_by: AvailabilityCheck) -> Verdict {
     Verdict::Absent(Absence { cause, reason: "gone".into(), checked_by, error: None })
 }
 
-fn no_such_kind() -> Verdict {
+pub(super) fn no_such_kind() -> Verdict {
     absent(MissingCause::NoSuchKind, AvailabilityCheck::Discovery)
 }
 
@@ -46,7 +46,7 @@ fn a_kind_that_vanishes_empties_the_store_only_when_discovery_says_so_twice() {
     // It returns, and its resource versions have nothing to do with those before.
     run.look(Verdict::Served).page("3", None);
     assert_eq!(run.output.relist, Some(RelistReason::Returned));
-    assert_eq!(run.lists_sent().last(), Some(&"LIST \"\" 500"));
+    assert_eq!(run.lists_sent().last(), Some(&"LIST \"0\" 500"));
     assert_eq!(run.state.phase(), &Phase::Synced);
 }
 
@@ -107,7 +107,7 @@ fn another_version_that_will_do_is_taken_in_at_once_and_from_nothing() {
     let mut run = Run::synced_at("10");
     run.later(SECOND).step(Input::Ended).refuse(Verdict::ServedAs("v2".into()));
     assert_eq!(run.output.store, StoreAction::Clear);
-    assert_eq!(run.lists_sent().last(), Some(&"LIST \"\" 500"));
+    assert_eq!(run.lists_sent().last(), Some(&"LIST \"0\" 500"));
     // Two versions that send us to each other don't make it spin.
     run.refuse(Verdict::ServedAs("v1".into()));
     assert!(matches!(run.output.next, Next::Wait(_)), "{:?}", run.output);
