@@ -251,7 +251,7 @@ async fn a_changed_schema_ends_the_watches_and_no_add_is_repeated() {
     for round in 0..5 {
         tokio::time::sleep(Duration::from_secs(20)).await;
         let before = informer.status().counters.watch_restarts;
-        patch(&server, json!({"spec": {"versions": [version(&"v1".to_owned(), true, true)]}})).await;
+        patch(&server, json!({"spec": {"versions": [version("v1", true, true)]}})).await;
         let description = json!({"openAPIV3Schema": {"type": "object", "description": format!("round {round}"), "x-kubernetes-preserve-unknown-fields": true}});
         let mut changed = version("v1", true, true);
         changed["schema"] = description;

@@ -50,7 +50,7 @@ impl Server {
         assert_eq!(request.path, "/api/v1");
         let resources: Vec<_> = resources.iter().map(|name| json!({"name": name, "namespaced": true})).collect();
         request
-            .answer(200, &json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": resources}).to_string());
+            .answer(200, json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": resources}).to_string());
     }
 
     /// Answers a list and opens its watch.
