@@ -7,6 +7,7 @@ mod crd;
 mod front;
 mod http;
 mod in_process;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
