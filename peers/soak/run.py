@@ -318,7 +318,7 @@ class Soak:
             handlers = lambda: informers.handlers()
             for resource, handler in sorted(handlers()):
                 complaints = lambda: list(self.truth[resource].judge(handlers()[(resource, handler)]))
-                within(5, lambda: not complaints(), 1.0)
+                within(10, lambda: not complaints(), 1.0)
                 events = handlers()[(resource, handler)]
                 counts = {kind: sum(event["e"] == kind for event in events) for kind in ("added", "updated", "deleted")}
                 found = complaints()
