@@ -7,7 +7,6 @@ LEVEL = "a client's mistake, which the real server answers with 500, is answered
 DETAILS = "gap: the real server sends empty details"
 ADMISSION = "the real server's admission adds it, for its own controllers"
 OWNERSHIP = "gap: the server's own writes aren't owned by a manager"
-QUANTITY = "gap: quantities are kept as they were written, not in their shortest form"
 
 MESSAGE = {".message": WORDS, ".details.causes": WORDS}
 
@@ -51,8 +50,6 @@ ALLOWED = {
     "writes: apply, unknown field": {".reason": "an error has a reason"},
     "writes: another finalizer while it's deleted": MESSAGE,
     "defaults: nodes d1": {".spec.taints": ADMISSION},
-    "defaults: pods d2": {".spec.containers[c].resources": QUANTITY},
-    "defaults: pods d2 deleted": {".spec.containers[c].resources": QUANTITY},
     "defaults: daemonsets d1 as table": {".rows[0].object.metadata.annotations": "gap: shown in the table's metadata too"},
     "defaults: horizontalpodautoscalers d1": {".status.currentMetrics": "gap: the real server sends null"},
     "defaults: persistentvolumes d1 deleted": {".status.lastPhaseTransitionTime": "gap: not set"},

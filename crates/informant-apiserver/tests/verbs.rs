@@ -345,7 +345,7 @@ async fn metadata_alone_is_answered_when_it_is_asked_for() {
     assert_eq!(list["kind"], "PartialObjectMetadataList");
     let yaml = call(&server, "GET", &format!("{CONFIGS}/one")).header("accept", "application/yaml").send().await;
     assert!(yaml.text.contains("kind: ConfigMap"), "{}", yaml.text);
-    let only = "application/vnd.kubernetes.protobuf";
+    let only = "application/cbor";
     call(&server, "GET", CONFIGS).header("accept", only).send().await.expect(406);
 }
 

@@ -1,10 +1,11 @@
-//! What a server that holds built-in objects in Go structs leaves out when it writes them: nulls, and lists and maps that are
-//! optional and empty. So `data: {}` in a ConfigMap is the same as no data, to clients and to server-side apply alike.
+//! What a server that holds built-in objects in Go structs makes of them when it writes them. Quantities are in their shortest
+//! form. Left out are nulls, and lists and maps that are optional and empty. So `data: {}` in a ConfigMap is the same as no data, to clients and to server-side apply alike.
 //!
 //! Empty structs (`emptyDir: {}`) and empty lists that are required (`rules: []`) stay.
 
 use serde_json::{Map, Value, json};
 
+use super::quantity;
 use crate::schema::SchemaView;
 
 /// The definition whose zero value is written `0`.
@@ -12,6 +13,12 @@ const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
 /// Brings an object of a built-in kind into the form in which it's stored. Idempotent; fields that the schema doesn't know stay.
 pub(crate) fn apply(object: &mut Value, schema: SchemaView<'_>) {
+    if schema.definition_name() == Some(QUANTITY) {
+        if let Some(shortest) = quantity::canonical(object) {
+            *object = Value::String(shortest);
+        }
+        return;
+    }
     match object {
         Value::Object(fields) => {
             fields.retain(|name, value| keep_field(name, value, schema));
