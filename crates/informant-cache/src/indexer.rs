@@ -6,7 +6,7 @@
 //! object is missing in that index, and named there with the reason.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -41,15 +41,19 @@ pub(crate) type Values = Box<dyn Any + Send>;
 
 /// An index whose value type the store doesn't know.
 pub(crate) trait AnyIndex<K>: Send + Sync {
+    fn name(&self) -> &str;
     fn function(&self) -> IndexFunction<K>;
     /// Replaces an object's values.
     fn replace(&mut self, object: &Cached<K>, computed: Option<Computed>);
     fn remove(&mut self, key: &ObjectKey);
     fn holds(&self, key: &ObjectKey) -> bool;
+    /// The objects whose values couldn't be computed, with the reason: the first so many of them by key.
+    fn unindexed(&self) -> Vec<(ObjectKey, String)>;
     fn as_any(&self) -> &dyn Any;
 }
 
 struct ValueIndex<K, V> {
+    name: Arc<str>,
     function: IndexFunction<K>,
     objects: HashMap<V, Table<K>, FixedState>,
     values: HashMap<ObjectKey, Vec<V>, FixedState>,
@@ -61,6 +65,13 @@ struct ValueIndex<K, V> {
 const NAMED_MAX: usize = 100;
 /// How much is kept of a reason, in characters.
 const REASON_MAX: usize = 256;
+
+/// How many calls of index functions brought nothing.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IndexFailures {
+    pub(crate) panics: u64,
+    pub(crate) errors: u64,
+}
 
 /// The indexes of a store.
 pub(crate) struct Indexer<K> {
@@ -84,7 +95,7 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Ind
         store: &Arc<Store<K>>,
         name: &str,
         function: impl Fn(&K) -> Result<I, E> + Send + Sync + 'static,
-    ) -> (Self, u64)
+    ) -> (Self, IndexFailures)
     where
         I: IntoIterator<Item = V>,
         E: std::fmt::Display,
@@ -101,14 +112,15 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Ind
             Ok(Box::new(values) as Values)
         });
         let index: ValueIndex<K, V> = ValueIndex {
+            name: name.into(),
             function,
             objects: HashMap::default(),
             values: HashMap::default(),
             unindexed: HashMap::default(),
         };
-        let (id, panics) = store.add_index(Box::new(index));
+        let (id, failures) = store.add_index(Box::new(index));
         let registration = Registration { name: name.to_owned(), id, store: Arc::downgrade(store) };
-        (Self { registration: Arc::new(registration), value: std::marker::PhantomData }, panics)
+        (Self { registration: Arc::new(registration), value: std::marker::PhantomData }, failures)
     }
 
     /// The name that the index was made with.
@@ -148,11 +160,7 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Ind
     /// reason; sorted, the first 100. [`unindexed_len`](Self::unindexed_len) counts them all.
     #[must_use]
     pub fn unindexed(&self) -> Vec<(ObjectKey, String)> {
-        let mut unindexed: Vec<(ObjectKey, String)> =
-            self.ask(|index| Some(index.unindexed.iter().map(|(key, reason)| (key.clone(), reason.clone())).collect()));
-        unindexed.sort_unstable();
-        unindexed.truncate(NAMED_MAX);
-        unindexed
+        self.ask(|index| Some(AnyIndex::unindexed(index)))
     }
 
     /// How many objects are missing because the index function failed or panicked.
@@ -186,6 +194,10 @@ impl<K: 'static> Drop for Registration<K> {
 // === impl ValueIndex ===
 
 impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> AnyIndex<K> for ValueIndex<K, V> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     fn function(&self) -> IndexFunction<K> {
         Arc::clone(&self.function)
     }
@@ -224,6 +236,12 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Any
         self.values.contains_key(key) || self.unindexed.contains_key(key)
     }
 
+    fn unindexed(&self) -> Vec<(ObjectKey, String)> {
+        let mut keys: Vec<_> = self.unindexed.iter().collect();
+        keys.sort_unstable();
+        keys.into_iter().take(NAMED_MAX).map(|(key, reason)| (key.clone(), reason.clone())).collect()
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -254,6 +272,18 @@ impl<K> Indexer<K> {
         self.indexes.iter().find(|(one, _)| *one == id).map(|(_, index)| &**index)
     }
 
+    /// By the name of each index that misses objects: these, and why.
+    pub(crate) fn unindexed(&self) -> BTreeMap<String, BTreeMap<ObjectKey, String>> {
+        let mut all = BTreeMap::<String, BTreeMap<_, _>>::new();
+        for (_, index) in &self.indexes {
+            let unindexed = index.unindexed();
+            if !unindexed.is_empty() {
+                all.entry(index.name().to_owned()).or_default().extend(unindexed);
+            }
+        }
+        all
+    }
+
     pub(crate) fn functions(&self) -> Vec<(u64, IndexFunction<K>)> {
         self.indexes.iter().map(|(id, index)| (*id, index.function())).collect()
     }
@@ -282,6 +312,15 @@ impl<K> Indexer<K> {
     }
 }
 
+// === impl IndexFailures ===
+
+impl std::ops::AddAssign for IndexFailures {
+    fn add_assign(&mut self, more: Self) {
+        self.panics += more.panics;
+        self.errors += more.errors;
+    }
+}
+
 // === impl Prepared ===
 
 impl Prepared {
@@ -296,16 +335,16 @@ impl Prepared {
         self.visible_changes == visible_changes
     }
 
-    /// Computes what's missing for these indexes; returns how many calls panicked.
+    /// Computes what's missing for these indexes; returns how many calls brought nothing.
     pub(crate) fn complete<'a, K: 'static>(
         &mut self,
         functions: &[(u64, IndexFunction<K>)],
         objects: impl Iterator<Item = Option<&'a Cached<K>>>,
-    ) -> u64 {
+    ) -> IndexFailures {
+        let mut failures = IndexFailures::default();
         if functions.is_empty() {
-            return 0;
+            return failures;
         }
-        let mut panics = 0;
         for (position, object) in objects.enumerate() {
             if self.values.len() <= position {
                 self.values.push(Vec::new());
@@ -319,13 +358,14 @@ impl Prepared {
             let object = object.object();
             for (id, function) in missing {
                 let computed = catch_unwind(AssertUnwindSafe(|| function(&object)));
-                panics += u64::from(computed.is_err());
+                failures.panics += u64::from(computed.is_err());
+                failures.errors += u64::from(matches!(&computed, Ok(Err(_))));
                 let computed = computed.unwrap_or_else(|_| Err("the index function panicked".to_owned()));
                 values.push((*id, Some(computed)));
             }
         }
         self.covered = functions.iter().map(|(id, _)| *id).collect();
-        panics
+        failures
     }
 
     pub(crate) fn covers<K>(&self, indexer: &Indexer<K>) -> bool {

@@ -31,7 +31,7 @@
 //! the server misbehaves shows in its [`InformerStatus`].
 //!
 //! The files, in the order an event travels: `request`, `frame`, `reflector` (and its state machine), `representation`,
-//! `intake`, `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read, `shared_informer`,
+//! `intake`, `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read (`live_read` asks the server), `shared_informer`,
 //! `informer_builder` and `informer_factory` hold it together, `status` tells, `availability` knows which kinds there are.
 
 mod availability;
@@ -51,6 +51,7 @@ mod intake;
 mod key;
 mod lister;
 mod lister_watcher;
+mod live_read;
 mod lock;
 mod object;
 mod parts;
@@ -75,6 +76,7 @@ pub use crate::informer_factory::{InformerFactory, InformerFactoryBuilder};
 pub use crate::key::{ObjectKey, ParseKeyError};
 pub use crate::lister::{Lister, Lookup, NamespaceLister, Snapshot};
 pub use crate::lister_watcher::ListerWatcher;
+pub use crate::live_read::LiveReadError;
 pub use crate::object::{Cached, Metadata, Owner};
 pub use crate::representation::{Full, Held, LazyObject, Representation};
 pub use crate::scope::{NamespaceSelector, NamespaceSet, Scope};

@@ -20,7 +20,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::body::Answer;
+pub(crate) use self::body::{Answer, answer};
 use self::decoder::{Decoder, Found};
 use self::state::{ChangeKind, Input, Next, Output, Phase, Policy, State, StoreAction};
 use crate::availability::{Absence, Sight, Verdict};

@@ -1,10 +1,11 @@
-//! What an informer asks the API server for: its scope, and the URLs of its lists and watches.
+//! What an informer asks the API server for: the URLs of its lists and watches, and of one object.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use kube::api::ApiResource;
 
+use crate::key::ObjectKey;
 use crate::scope::Scope;
 
 /// A request of the reflector.
@@ -31,21 +32,34 @@ pub(crate) fn informer_name(resource: &ApiResource, scope: &Scope, name: Option<
     format!("{plural}{group}/{version}{scope}{name}")
 }
 
+/// The path of one object.
+pub(crate) fn object_path(resource: &ApiResource, key: &ObjectKey) -> String {
+    let mut path = path(resource, key.namespace());
+    path.push('/');
+    encode(key.name(), &mut path);
+    path
+}
+
+/// The path of a resource's objects, of all or in a namespace.
+fn path(resource: &ApiResource, namespace: Option<&str>) -> String {
+    let ApiResource { group, api_version, plural, .. } = resource;
+    let prefix = if group.is_empty() { "/api/" } else { "/apis/" };
+    let mut path = format!("{prefix}{api_version}/");
+    if let Some(namespace) = namespace {
+        path.push_str("namespaces/");
+        encode(namespace, &mut path);
+        path.push('/');
+    }
+    path.push_str(plural);
+    path
+}
+
 // === impl Request ===
 
 impl Request {
     /// Path and query of the request; `part` is the one of a scope's namespaces that's asked for.
     pub(crate) fn url(&self, resource: &ApiResource, scope: &Scope, part: Option<&str>) -> String {
-        let ApiResource { group, api_version, plural, .. } = resource;
-        let prefix = if group.is_empty() { "/api/" } else { "/apis/" };
-        let mut url = format!("{prefix}{api_version}/");
-        if let Some(namespace) = part.or_else(|| scope.namespace()) {
-            url.push_str("namespaces/");
-            encode(namespace, &mut url);
-            url.push('/');
-        }
-        url.push_str(plural);
-
+        let url = path(resource, part.or_else(|| scope.namespace()));
         let mut query = Query { url, separator: '?' };
         if let Some(labels) = scope.labels() {
             query.push("labelSelector", labels);
@@ -160,6 +174,16 @@ mod tests {
             informer_name(&pods, &scope, Some("mine")),
             "pods/v1 in namespace \"web\" with labels \"app in (a,b)\" with fields \"spec.nodeName=n1\" named \"mine\""
         );
+    }
+
+    #[test]
+    fn an_object_is_asked_for_by_its_own_path() {
+        assert_eq!(
+            object_path(&deployments(), &ObjectKey::namespaced("web", "a:b")),
+            "/apis/apps/v1/namespaces/web/deployments/a%3Ab"
+        );
+        let nodes = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Node"), "nodes");
+        assert_eq!(object_path(&nodes, &ObjectKey::cluster("n1")), "/api/v1/nodes/n1");
     }
 
     #[test]

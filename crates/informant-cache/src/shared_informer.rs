@@ -22,7 +22,7 @@ use crate::delta::Delta;
 use crate::error::NotSynced;
 use crate::event::Event;
 use crate::handler::{HandlerBuilder, HandlerHandle, HandlerOptions, Queue, Subscription};
-use crate::indexer::{Index, Prepared};
+use crate::indexer::{Index, IndexFailures, Prepared};
 use crate::informer_factory::{Identity, Registry, Settings, settled};
 use crate::intake::Intake;
 use crate::key::ObjectKey;
@@ -161,6 +161,10 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
         Lister::new(Arc::clone(store), Arc::new(coverage))
     }
 
+    pub(crate) fn shared_parts(&self) -> &Shared<K> {
+        &self.shared
+    }
+
     pub(crate) fn store(&self) -> &Store<K> {
         &self.shared.store
     }
@@ -174,7 +178,7 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
     /// It may be added before, during or after the sync, and covers all objects from when this returns. The function is
     /// called once for each state of an object, outside any lock, by the informer's task (and by this call for what's
     /// there already); it should be quick, and depend on nothing but the object. If it panics, the object is missing in
-    /// this index and the panic is counted. The name is for people; two indexes may have the same.
+    /// this index, counted and named in the status. The name is for people; two indexes may have the same.
     #[must_use = "dropping the index removes it"]
     pub fn index<V, I>(&self, name: &str, function: impl Fn(&K) -> I + Send + Sync + 'static) -> Index<K, V>
     where
@@ -197,10 +201,8 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
         I: IntoIterator<Item = V>,
         E: fmt::Display,
     {
-        let (index, panics) = Index::add(&self.shared.store, name, function);
-        if panics > 0 {
-            self.shared.status.count(|counters| counters.index_panics += panics);
-        }
+        let (index, failures) = Index::add(&self.shared.store, name, function);
+        self.shared.count_failures(failures);
         index
     }
 
@@ -437,10 +439,10 @@ impl<K: Send + Sync + 'static> Shared<K> {
 
     /// Changes the store and then tells the handlers. `completes`: with these deltas the store holds a whole state.
     pub(crate) fn publish(&self, mut deltas: Vec<Delta<K>>, progress: Option<Progress<'_>>, extent: Extent) {
-        let (mut prepared, mut index_panics) = (Prepared::default(), 0);
+        let (mut prepared, mut failures) = (Prepared::default(), IndexFailures::default());
         let applied = loop {
             // Index functions are the user's, so they run before any lock is taken.
-            index_panics += self.store.prepare(&deltas, &mut prepared);
+            failures += self.store.prepare(&deltas, &mut prepared);
             let mut handlers = lock(&self.handlers);
             let initial = extent != Extent::Changes && !handlers.synced;
             let completes = extent == Extent::Whole && !handlers.synced;
@@ -450,7 +452,8 @@ impl<K: Send + Sync + 'static> Shared<K> {
                 break applied;
             }
         };
-        self.count(&applied, index_panics);
+        self.count(&applied);
+        self.count_failures(failures);
         if extent == Extent::Whole {
             self.status.set_synced();
         }
@@ -462,17 +465,18 @@ impl<K: Send + Sync + 'static> Shared<K> {
     /// It takes effect as one step, in one order with everything that's published. Cost: by the number of namespaces and
     /// of the objects that move.
     pub(crate) fn set_visible(&self, visible: &Visible) {
-        let (mut appearing, mut index_panics) = (Appearing::default(), 0);
+        let (mut appearing, mut failures) = (Appearing::default(), IndexFailures::default());
         let applied = loop {
             // As above: user code runs before any lock is taken.
-            index_panics += self.store.prepare_visible(visible, &mut appearing);
+            failures += self.store.prepare_visible(visible, &mut appearing);
             let mut handlers = lock(&self.handlers);
             if let Some(applied) = self.store.set_visible(visible, &mut appearing) {
                 handlers.tell(&applied.events, false);
                 break applied;
             }
         };
-        self.count(&applied, index_panics);
+        self.count(&applied);
+        self.count_failures(failures);
     }
 
     /// Forgets a namespace's objects, shown or not; the handlers are told that they're out of scope.
@@ -481,14 +485,20 @@ impl<K: Send + Sync + 'static> Shared<K> {
         let applied = self.store.remove_namespace(namespace);
         handlers.tell(&applied.events, false);
         drop(handlers);
-        self.count(&applied, 0);
+        self.count(&applied);
     }
 
-    fn count(&self, applied: &Applied<K>, index_panics: u64) {
-        self.status.count(|counters| {
-            counters.events += applied.events.len() as u64;
-            counters.index_panics += index_panics;
-        });
+    fn count(&self, applied: &Applied<K>) {
+        self.status.count(|counters| counters.events += applied.events.len() as u64);
+    }
+
+    fn count_failures(&self, IndexFailures { panics, errors }: IndexFailures) {
+        if panics + errors > 0 {
+            self.status.count(|counters| {
+                counters.index_panics += panics;
+                counters.index_errors += errors;
+            });
+        }
     }
 
     /// Adds a handler in one critical section with publishing: it gets the store's content, then every later change.
@@ -573,6 +583,7 @@ impl<K: Send + Sync + 'static> Shared<K> {
             counters,
             last_error: numbers.last_error,
             undecodable: numbers.undecodable,
+            unindexed: self.store.unindexed(),
             handlers: handler_statuses,
         }
     }

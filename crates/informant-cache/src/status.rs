@@ -166,6 +166,10 @@ pub struct InformerStatus {
     /// Objects on the server that can't be decoded now, with the reason; the first 100.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub undecodable: BTreeMap<ObjectKey, String>,
+    /// Objects that an index misses because its function failed or panicked for their present state, with the reason, by
+    /// the index's name; the first 100 of each.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unindexed: BTreeMap<String, BTreeMap<ObjectKey, String>>,
     /// The handlers, in the order they were added.
     pub handlers: Vec<HandlerStatus>,
 }
@@ -204,6 +208,8 @@ pub struct Counters {
     pub conflated: u64,
     /// Calls of an index function that panicked; the object is then missing in that index.
     pub index_panics: u64,
+    /// Calls of an index function that failed; the object is then missing in that index.
+    pub index_errors: u64,
     /// How often the informer's own task failed and was started again.
     pub restarts: u64,
 }

@@ -21,7 +21,7 @@ pub(crate) use visible::{Appearing, Visible};
 
 use crate::delta::Delta;
 use crate::event::{Event, FinalState};
-use crate::indexer::{AnyIndex, Indexer, Prepared};
+use crate::indexer::{AnyIndex, IndexFailures, Indexer, Prepared};
 use crate::key::ObjectKey;
 use crate::lock::{read, write};
 use crate::object::Cached;
@@ -115,6 +115,11 @@ impl<K: 'static> Store<K> {
         keys.map(|key| inner.objects.get(key.as_str()).cloned()).collect()
     }
 
+    /// Whether an object with this key would be shown.
+    pub(crate) fn shows(&self, key: &ObjectKey) -> bool {
+        read(&self.inner).visible.shows(key)
+    }
+
     /// The object, whether its namespace is shown, and whether the store is complete.
     pub(crate) fn lookup(&self, key: &ObjectKey) -> (Option<Cached<K>>, bool, bool) {
         let inner = read(&self.inner);
@@ -161,6 +166,11 @@ impl<K: 'static> Store<K> {
         read(&self.inner).indexer.get(id).and_then(ask)
     }
 
+    /// By the name of each index that misses objects: these, and why.
+    pub(crate) fn unindexed(&self) -> BTreeMap<String, BTreeMap<ObjectKey, String>> {
+        read(&self.inner).indexer.unindexed()
+    }
+
     // --- writing ---
 
     /// Says that there's a part of which nothing is known yet.
@@ -169,8 +179,8 @@ impl<K: 'static> Store<K> {
     }
 
     /// Computes what the indexes need of a batch. It calls the user's functions, so no lock may be held; returns how many
-    /// of the calls panicked.
-    pub(crate) fn prepare(&self, deltas: &[Delta<K>], prepared: &mut Prepared) -> u64 {
+    /// of the calls brought nothing.
+    pub(crate) fn prepare(&self, deltas: &[Delta<K>], prepared: &mut Prepared) -> IndexFailures {
         let (functions, visible) = {
             let inner = read(&self.inner);
             prepared.start(inner.visible_changes);
@@ -207,7 +217,7 @@ impl<K: 'static> Store<K> {
     }
 
     /// Adds an index over what is there and what will come, and returns its id and how many objects it couldn't index.
-    pub(crate) fn add_index(&self, index: Box<dyn AnyIndex<K>>) -> (u64, u64) {
+    pub(crate) fn add_index(&self, index: Box<dyn AnyIndex<K>>) -> (u64, IndexFailures) {
         let function = index.function();
         let (id, snapshot) = {
             let mut inner = write(&self.inner);
@@ -216,7 +226,7 @@ impl<K: 'static> Store<K> {
             (id, inner.objects.iter().cloned().collect::<Vec<_>>())
         };
         let mut prepared = Prepared::default();
-        let panics = prepared.complete(&[(id, function)], snapshot.iter().map(Some));
+        let failures = prepared.complete(&[(id, function)], snapshot.iter().map(Some));
         let mut inner = write(&self.inner);
         let Inner { objects, indexer, .. } = &mut *inner;
         for (position, object) in snapshot.iter().enumerate() {
@@ -226,7 +236,7 @@ impl<K: 'static> Store<K> {
             }
         }
         drop(inner);
-        (id, panics)
+        (id, failures)
     }
 
     pub(crate) fn remove_index(&self, id: u64) {

@@ -20,7 +20,7 @@ const PAUSE_PATIENCE: Duration = Duration::from_secs(60);
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
 /// A successful answer.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     body: Body,
     gzip: Option<GzipDecoder>,
 }
@@ -32,12 +32,20 @@ pub(super) async fn send<K: Send + Sync + 'static>(
     list_or_watch: &Request,
 ) -> Result<Answer, RequestError> {
     let url = list_or_watch.url(&informer.followed_resource(), &informer.scope, part);
-    let mut request = http::Request::get(url).header(header::ACCEPT, informer.representation.accept());
+    let mut request = http::Request::get(url);
     if !matches!(list_or_watch, Request::List { .. }) {
         // We'd read it, but a client may have a layer that asks for gzip and reads the first event only.
         request = request.header(header::ACCEPT_ENCODING, "identity");
     }
-    let request = request.body(());
+    answer(informer, request).await
+}
+
+/// Sends what's asked for in the form that the informer wants; an answer that isn't a success is an error.
+pub(crate) async fn answer<K: Send + Sync + 'static>(
+    informer: &Shared<K>,
+    request: http::request::Builder,
+) -> Result<Answer, RequestError> {
+    let request = request.header(header::ACCEPT, informer.representation.accept()).body(());
     let request = request.map_err(|error| {
         RequestError::new(RequestErrorKind::Malformed, format!("the request can't be built: {error}"))
     })?;
@@ -56,7 +64,7 @@ pub(super) async fn send<K: Send + Sync + 'static>(
 
 impl Answer {
     /// The next chunk of a list; `None` at its end.
-    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, RequestError> {
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, RequestError> {
         tokio::time::timeout(PAUSE_PATIENCE, self.stream_chunk()).await.unwrap_or_else(|_| Err(paused(PAUSE_PATIENCE)))
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Applied, Inner, Store};
 use crate::event::{Event, FinalState};
-use crate::indexer::Prepared;
+use crate::indexer::{IndexFailures, Prepared};
 use crate::key::ObjectKey;
 use crate::lock::{read, write};
 use crate::object::Cached;
@@ -78,7 +78,7 @@ impl<K: 'static> Store<K> {
 
     /// Computes what the indexes need of the objects that would appear. It calls the user's functions, so no lock may be
     /// held; returns how many of the calls panicked.
-    pub(crate) fn prepare_visible(&self, visible: &Visible, appearing: &mut Appearing<K>) -> u64 {
+    pub(crate) fn prepare_visible(&self, visible: &Visible, appearing: &mut Appearing<K>) -> IndexFailures {
         let functions = {
             let inner = read(&self.inner);
             for object in inner.hidden_but_in(visible) {

@@ -1,13 +1,16 @@
 //! Over real HTTP and TLS, on loopback, through a proxy that cuts connections.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
+use ::http::{Request, Response};
+use futures::future::BoxFuture;
 use informant_apiserver::ListenOptions;
-use informant_cache::InformerFactory;
+use informant_cache::{Cluster, InformerFactory, ListerWatcher, ObjectKey, RequestError};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DeleteParams, Patch, PatchParams, PostParams};
+use kube::client::Body;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -106,5 +109,43 @@ async fn an_informer_follows_a_server_over_tls_and_survives_its_connections_bein
     assert!(proxy.connections.load(Ordering::SeqCst) > 1);
     factory.shutdown().await;
     drop(proxy.tasks);
+    listening.shutdown().await;
+}
+
+/// Sends requests on and notes them.
+struct Noting {
+    client: kube::Client,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl ListerWatcher for Noting {
+    fn request(&self, request: Request<()>) -> BoxFuture<'_, Result<Response<Body>, RequestError>> {
+        self.seen.lock().unwrap().push(request.uri().to_string());
+        ListerWatcher::request(&self.client, request)
+    }
+}
+
+/// client-go fact 121: without a form of their own, objects are streamed from the first request on, also by a real server.
+/// (client-go's fakes can't stream and are listed; the scripted server streams as well.)
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dynamic_and_metadata_informers_stream_what_is_there_over_http() {
+    let (server, cancel) = (server(), CancellationToken::new());
+    let listening = server.listen(ListenOptions::default()).await.unwrap();
+    let cluster = Cluster::from_kubeconfig(&listening.kubeconfig()).await.unwrap();
+    let api = Api::<ConfigMap>::namespaced(cluster.client(), "default");
+    api.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    let factory = InformerFactory::builder(cluster.clone()).seed(1).build();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noting = || Noting { client: cluster.client(), seen: Arc::clone(&seen) };
+    let dynamic = factory.dynamic(ApiResource::erase::<ConfigMap>(&())).from(noting()).full();
+    let metadata = factory.metadata::<ConfigMap>().from(noting()).full();
+    factory.start(&cancel).unwrap();
+    factory.wait_for_cache_sync(&cancel).await.unwrap();
+    assert!(dynamic.lister().contains(&ObjectKey::namespaced("default", "a")));
+    assert_eq!(dynamic.lister().keys(), metadata.lister().keys());
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert!(seen.iter().all(|uri| uri.contains("watch=true") && uri.contains("sendInitialEvents=true")), "{seen:?}");
+    factory.shutdown().await;
     listening.shutdown().await;
 }

@@ -7,6 +7,8 @@ mod crd;
 mod front;
 mod http;
 mod in_process;
+mod late_kind;
+mod live_read;
 mod versions;
 
 use std::collections::BTreeMap;

@@ -31,7 +31,7 @@ async fn settle() {
 }
 
 /// client-go facts 84, 87 and 88: each has its own period, at least a second, and only who asked is told again. Unlike
-/// there a period isn't raised to the informer's, and it doesn't matter when the handler was added (85, 86).
+/// there a period isn't raised to the informer's, and it doesn't matter when the handler was added (facts 85 and 86).
 /// Public report C-052 (kubernetes-client/javascript#2424).
 #[tokio::test(start_paused = true)]
 async fn a_resync_tells_one_handler_of_everything_again_also_while_the_connection_is_lost() {
@@ -62,6 +62,15 @@ async fn a_resync_tells_one_handler_of_everything_again_also_while_the_connectio
     assert_eq!(taken(&short_log), ["web/a@1>11", "web/a@11>11", "web/b@2>2", "web/a@11>11", "web/b@2>2"]);
     assert_eq!(taken(&slow_log), ["web/a@1>11", "web/a@11>11", "web/b@2>2"]);
     assert_eq!(taken(&never_log), ["web/a@1>11"]);
+    // A shorter period that comes late is its own too, and nobody else's.
+    let (late_log, late) = recorder();
+    let late = informer.on_change_with(with(1500), late);
+    assert!(late.wait_synced().await);
+    taken(&late_log);
+    taken(&slow_log);
+    sleep(Duration::from_millis(1600)).await;
+    assert_eq!(taken(&late_log).len(), 2);
+    assert!(taken(&slow_log).is_empty());
     factory.shutdown().await;
 }
 
@@ -85,6 +94,7 @@ async fn a_resync_and_changes_keep_their_order_for_a_handler_that_is_behind() {
         let event = events.next().await.unwrap();
         if event.is_resync() {
             again += 1;
+            assert!(changes < 2 || event.key().name() != "o599", "it's gone");
             if event.key().name() == "o300" {
                 assert_eq!(event.cached().resource_version(), known.to_string());
             }
@@ -94,6 +104,95 @@ async fn a_resync_and_changes_keep_their_order_for_a_handler_that_is_behind() {
         }
     }
     assert_eq!(changes, 2);
+    factory.shutdown().await;
+}
+
+/// client-go fact 32: without a period there's no timer, and with one it starts anew after each round. A round can't fail.
+#[tokio::test(start_paused = true)]
+async fn a_handler_without_a_period_is_told_once_and_one_with_it_once_in_each_period() {
+    let (mut server, cancel) = (Server::new(), CancellationToken::new());
+    let factory = server.factory();
+    let informer = factory.informer::<ConfigMap>().full();
+    let with = |period| HandlerOptions::default().with_resync(Duration::from_secs(period));
+    let counts = [(), (), ()].map(|()| Arc::new(AtomicU64::new(0)));
+    let options = [HandlerOptions::default(), with(0), with(100)];
+    let _handlers: Vec<_> = std::iter::zip(options, &counts)
+        .map(|(options, count)| {
+            let count = Arc::clone(count);
+            informer.on_change_with(options, move |_| {
+                count.fetch_add(1, Ordering::SeqCst);
+            })
+        })
+        .collect();
+    factory.start(&cancel).unwrap();
+    let watch = server.sync("10", &[object("a", 1), object("b", 2)]).await;
+    for number in 0..100 {
+        sleep(Duration::from_secs(100)).await;
+        watch.bookmark(&(20 + number).to_string());
+    }
+    settle().await;
+    let counts = counts.each_ref().map(|count| count.load(Ordering::SeqCst));
+    assert_eq!(counts, [2, 2, 2 + 2 * 100]);
+    assert_eq!(informer.status().counters.lists, 1, "the server isn't asked");
+    factory.shutdown().await;
+}
+
+/// A subscription takes a filter as a handler does.
+#[tokio::test(start_paused = true)]
+async fn a_filtered_subscription_sees_objects_come_and_go_as_they_pass() {
+    let (mut server, cancel) = (Server::new(), CancellationToken::new());
+    let factory = server.factory();
+    let informer = factory.informer::<ConfigMap>().full();
+    let even = |object: &ConfigMap| object.data.as_ref().is_some_and(|data| data["version"].ends_with(['0', '2', '4']));
+    // Merged while nobody takes them, they still lead from what was told to what is.
+    let options = HandlerOptions::default().with_bound(1);
+    let mut events = informer.handler(options).filter(even).subscribe();
+    factory.start(&cancel).unwrap();
+    let watch = server.sync("10", &[object("a", 1), object("b", 2)]).await;
+    let initial = events.wait_initial().await.unwrap();
+    assert_eq!(initial.iter().map(show).collect::<Vec<_>>(), ["+!web/b@2"]);
+    for (name, version) in [("a", 11), ("a", 12), ("b", 13), ("b", 14), ("b", 15), ("a", 16), ("a", 20)] {
+        watch.event("MODIFIED", &object(name, version));
+    }
+    settle().await;
+    let mut seen = [show(&events.next().await.unwrap()), show(&events.next().await.unwrap())];
+    seen.sort();
+    assert_eq!(seen, ["+web/a@20", "-web/b@2"]);
+    assert!(futures::poll!(std::pin::pin!(events.next())).is_pending());
+    factory.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_filter_is_one_of_its_handler_and_costs_only_that_state() {
+    let (mut server, cancel) = (Server::new(), CancellationToken::new());
+    let factory = server.factory();
+    let informer = factory.informer::<ConfigMap>().full();
+    let pass = |object: &ConfigMap| {
+        assert!(object.metadata.resource_version.as_deref() != Some("11"), "a bug of the filter");
+        true
+    };
+    let (log, record) = recorder();
+    let going_on = informer.on_change_filtered(pass, record);
+    let mut events = informer.handler(HandlerOptions::named("subscription")).filter(pass).subscribe();
+    let (ending_log, record) = recorder();
+    let options = HandlerOptions::default().with_on_panic(OnPanic::End);
+    let ending = informer.handler(options).filter(pass).on_change(record);
+    let (other_log, other) = recorder();
+    let _other = informer.on_change(other);
+    factory.start(&cancel).unwrap();
+    let watch = server.sync("10", &[object("a", 1)]).await;
+    events.wait_initial().await.unwrap();
+    watch.event("MODIFIED", &object("a", 11));
+    watch.event("MODIFIED", &object("a", 12));
+    watch.event("DELETED", &object("a", 13));
+    settle().await;
+    assert_eq!(taken(&log), ["+!web/a@1", "web/a@1>12", "-web/a@13"], "from what was told last");
+    let seen = [show(&events.next().await.unwrap()), show(&events.next().await.unwrap())];
+    assert_eq!(seen, ["web/a@1>12", "-web/a@13"]);
+    assert_eq!((going_on.status().unwrap().panics, events.status().panics), (1, 1));
+    assert_eq!(taken(&ending_log), ["+!web/a@1"]);
+    assert!(ending.status().unwrap().ended.unwrap().contains("panicked at web/a"));
+    assert_eq!(taken(&other_log).len(), 4);
     factory.shutdown().await;
 }
 
@@ -125,6 +224,15 @@ async fn a_filtered_handler_sees_objects_come_and_go_as_they_pass() {
     sleep(Duration::from_secs(60)).await;
     assert_eq!(taken(&log), ["web/a@14>14"]);
     assert_eq!(handler.status().unwrap().delivered, 7);
+    // The list misses nothing that it should tell, and tells nothing of those that it doesn't know.
+    watch.event("ADDED", &object("d", 19));
+    watch.event("ADDED", &on("e", 20));
+    settle().await;
+    watch.error(410, "Expired");
+    server.request().await.list("30", &[object("e", 21), on("f", 22), object("g", 23)]);
+    let _watch = server.request().await.open();
+    settle().await;
+    assert_eq!(taken(&log), ["+web/e@20", "-?web/a@14", "-web/e@20", "+web/f@22"]);
     factory.shutdown().await;
 }
 

@@ -13,7 +13,7 @@ fn key(name: &str) -> ObjectKey {
     ObjectKey::namespaced("web", name)
 }
 
-/// client-go facts 75 to 77: the store's version is that of the list, of each change and of each bookmark.
+/// client-go fact 75 to 77 as their users see them: the store's version is that of the list, of each change and bookmark.
 #[tokio::test(start_paused = true)]
 async fn a_writer_waits_until_the_cache_shows_its_write() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
@@ -86,7 +86,10 @@ async fn an_index_names_the_objects_that_its_function_cannot_index() {
         let unindexed = index.unindexed();
         assert!(unindexed[0].0 == key("b") && unindexed[0].1.contains("invalid digit"), "{unindexed:?}");
     }
-    assert_eq!(informer.status().counters.index_panics, 0, "an error is no panic");
+    let status = informer.status();
+    assert_eq!((status.counters.index_panics, status.counters.index_errors), (0, 2), "an error is no panic");
+    assert_eq!(status.unindexed.len(), 1, "two indexes of one name are named together");
+    assert!(status.unindexed["size"][&key("b")].contains("invalid digit"));
     watch.event("MODIFIED", &sized("b", 10, "7"));
     watch.event("MODIFIED", &sized("a", 11, "small"));
     informer.wait_until("11").await.unwrap();
@@ -96,5 +99,7 @@ async fn an_index_names_the_objects_that_its_function_cannot_index() {
     watch.event("DELETED", &sized("a", 12, "small"));
     informer.wait_until("12").await.unwrap();
     assert_eq!((before.unindexed_len(), after.unindexed_len()), (0, 0));
+    let status = informer.status();
+    assert!(status.counters.index_errors == 4 && status.unindexed.is_empty(), "counted for ever, named while it's so");
     factory.shutdown().await;
 }

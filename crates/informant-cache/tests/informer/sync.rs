@@ -298,7 +298,7 @@ async fn a_quiet_watch_is_resumed_from_its_last_bookmark_and_repeats_nothing() {
     factory.shutdown().await;
 }
 
-/// The same object is the same value, whichever way it came; lists leave kind and version out of their items.
+/// Public report C-049 (kubernetes-client/javascript#655). Lists leave kind and version out of their items.
 #[tokio::test(start_paused = true)]
 async fn an_object_is_the_same_by_list_and_by_watch() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
@@ -325,5 +325,25 @@ async fn an_object_is_the_same_by_list_and_by_watch() {
     };
     assert_eq!(held("a"), held("b"));
     assert_eq!(held("a")["kind"], "ConfigMap");
+    let by_list = held("a");
+    // By a change, and by a list after another state.
+    let of_version = |value: &Value, version: &str| {
+        let mut value = value.clone();
+        value["metadata"]["resourceVersion"] = json!(version);
+        value["data"]["version"] = json!(version);
+        value
+    };
+    watch.event("MODIFIED", &object("b", 11));
+    events.next().await.unwrap();
+    assert_eq!(held("b"), of_version(&by_list, "11"));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    watch.error(410, "Expired");
+    let mut relisted = bare("a");
+    relisted["metadata"]["resourceVersion"] = json!("12");
+    relisted["data"]["version"] = json!("12");
+    server.request().await.list("20", &[relisted, object("b", 11)]);
+    events.next().await.unwrap();
+    assert_eq!(held("a"), of_version(&by_list, "12"));
+    assert_eq!(held("a").to_string(), of_version(&by_list, "12").to_string());
     factory.shutdown().await;
 }
