@@ -919,7 +919,8 @@ async fn the_pages_tell_of_controllers_queues_and_informers() {
         "informer_synced{informer=\"configmaps/v1\"} 1",
         "informer_state{informer=\"configmaps/v1\",state=\"synced\"} 1",
         "informer_relists_total{informer=\"configmaps/v1\",reason=\"expired\"} 0",
-        "informer_handler_queued_events{informer=\"configmaps/v1\",handler=\"controller configs\"} 0",
+        // The dynamic informer was made first, and the controller's has the next number.
+        "informer_handler_queued_events{informer=\"configmaps/v1 (2)\",handler=\"controller configs\"} 0",
         "informer_state{informer=\"myapps.myapp.example.com/v1\",state=\"missing\"} 1",
     ] {
         let found = metrics.lines().any(|found| found == line || found == format!("{line}.0"));
