@@ -22,6 +22,11 @@
 #[doc = include_str!("../../../README.md")]
 mod readme {}
 
+/// The guide's code, likewise.
+#[cfg(all(doctest, feature = "server"))]
+#[doc = include_str!("../../../docs/guide/informers.md")]
+mod guide {}
+
 #[cfg(feature = "server")]
 mod embedded;
 pub mod prelude;
