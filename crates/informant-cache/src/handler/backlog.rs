@@ -266,6 +266,7 @@ mod tests {
         backlog
     }
 
+    /// client-go fact 50.
     #[test]
     fn up_to_the_bound_every_event_is_kept_in_order() {
         let mut backlog = filled(4, vec![added("a", 1), updated("a", 1, 2), updated("a", 2, 3), deleted("a", 4)]);
@@ -295,6 +296,7 @@ mod tests {
         assert_eq!(drain(&mut backlog), ["-a@3", "+a@5"]);
     }
 
+    /// client-go fact 64: what was there and what came later keep apart.
     #[test]
     fn the_replay_comes_first_and_the_end_of_the_initial_state_keeps_its_place() {
         let mut backlog = Backlog::new(1, Overflow::Conflate);

@@ -46,19 +46,24 @@ async fn an_object_is_transformed_once_whether_it_is_streamed_listed_told_again_
             let stream = server.request().await.open();
             stream.event("ADDED", &object("a", 1));
             stream.event("ADDED", &object("b", 2));
+            stream.event("ADDED", &object("d", 3));
             stream.end_of_initial_events("10");
             stream
         } else {
-            server.sync("10", &[object("a", 1), object("b", 2)]).await
+            server.sync("10", &[object("a", 1), object("b", 2), object("d", 3)]).await
         };
         assert!(handler.wait_synced().await);
-        assert_eq!(*log.lock().unwrap(), ["+!web/a@1 x", "+!web/b@2 x"]);
+        assert_eq!(*log.lock().unwrap(), ["+!web/a@1 x", "+!web/b@2 x", "+!web/d@3 x"]);
         sleep(Duration::from_secs(15)).await;
         watch.event("MODIFIED", &object("a", 11));
         watch.event("DELETED", &object("a", 12));
         sleep(Duration::from_secs(1)).await;
         let seen = std::mem::take(&mut *log.lock().unwrap());
-        assert_eq!(seen[2..], ["web/a@1>1 xx", "web/b@2>2 xx", "web/a@1>11 xx", "-web/a@12 x"]);
+        let again = ["web/a@1>1 xx", "web/b@2>2 xx", "web/d@3>3 xx"];
+        assert_eq!(
+            (&seen[3..6], &seen[6..]),
+            (&again.map(str::to_owned)[..], &["web/a@1>11 xx".to_owned(), "-web/a@12 x".to_owned()][..])
+        );
         sleep(Duration::from_secs(60)).await;
         log.lock().unwrap().clear();
         watch.error(410, "Expired");
@@ -66,15 +71,16 @@ async fn an_object_is_transformed_once_whether_it_is_streamed_listed_told_again_
         let _watch = if watch_list {
             let stream = request.open();
             stream.event("ADDED", &object("c", 13));
+            stream.event("ADDED", &object("d", 3));
             stream.end_of_initial_events("20");
             stream
         } else {
-            request.list("20", &[object("c", 13)]);
+            request.list("20", &[object("c", 13), object("d", 3)]);
             server.request().await.open()
         };
         sleep(Duration::from_secs(1)).await;
         assert_eq!(*log.lock().unwrap(), ["-?web/b@2 x", "+web/c@13 x"]);
-        assert_eq!(*given.lock().unwrap(), ["1", "2", "11", "12", "13"], "each received state once, nothing else");
+        assert_eq!(*given.lock().unwrap(), ["1", "2", "3", "11", "12", "13"], "each received state once, nothing else");
         assert!(informer.lister().list().iter().all(|object| marked(object) == "x"));
         factory.shutdown().await;
     }
