@@ -208,7 +208,6 @@ impl CrdWatch {
             any_version: false,
         };
         let parts = Parts {
-            cluster: cluster.clone(),
             source: Arc::new(cluster.clone()),
             identity: Arc::new(identity),
             settings: settings.clone(),

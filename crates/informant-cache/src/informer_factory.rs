@@ -218,7 +218,7 @@ impl InformerFactory {
                 // What the cluster serves says nothing of the source.
                 settings.availability = None;
             }
-            let parts = Parts { cluster: cluster.clone(), source, identity, settings, namespaces, registry };
+            let parts = Parts { source, identity, settings, namespaces, registry };
             Arc::new(Shared::new(parts, Box::new(representation), intake))
         };
         SharedInformer::new(registry.get_or_create(identity, depends_on, optional, make))

@@ -385,6 +385,29 @@ mod tests {
         }
     }
 
+    /// client-go fact 69, but for what has no key: that's seen where an object is decoded.
+    #[test]
+    fn what_is_put_into_a_store_is_got_listed_replaced_and_deleted() {
+        let store = Store::new();
+        let versions = |mut objects: Vec<Cached<u64>>| {
+            objects.sort_unstable_by(|one, other| one.key().cmp(other.key()));
+            objects.iter().map(|object| *object.object()).collect::<Vec<_>>()
+        };
+        apply(&store, vec![Delta::Upsert(object(1, 1)), Delta::Upsert(object(2, 2)), Delta::Upsert(object(4, 3))]);
+        assert_eq!((versions(store.list()), versions(store.namespace("ns1"))), (vec![1, 3, 2], vec![1, 3]));
+        apply(&store, vec![Delta::Upsert(object(1, 5))]);
+        assert_eq!(store.get("ns1/o1").map(|object| *object.object()), Some(5));
+        apply(&store, vec![Delta::Delete { key: object(4, 0).key().clone(), last: None }]);
+        assert!(store.get("ns1/o4").is_none() && store.get("o1").is_none());
+        // The whole state at once.
+        let mut staging = crate::delta::Staging::default();
+        staging.insert(object(1, 5));
+        staging.insert(object(7, 8));
+        let deltas = staging.into_deltas(&store, None);
+        apply(&store, deltas);
+        assert_eq!((versions(store.list()), store.len()), (vec![5, 8], 2));
+    }
+
     #[test]
     fn one_key_may_change_several_times_in_a_batch() {
         let store = Store::new();

@@ -66,6 +66,23 @@ async fn what_is_absent_differs_from_what_is_out_of_scope() {
     factory.shutdown().await;
 }
 
+/// client-go fact 69, its errors of keys: what has no name has no key, so it's counted, and the others are there.
+#[tokio::test(start_paused = true)]
+async fn an_object_without_a_name_is_counted_and_hides_no_other() {
+    let (mut server, cancel) = (Server::new(), CancellationToken::new());
+    let factory = server.factory();
+    let informer = factory.informer::<ConfigMap>().full();
+    factory.start(&cancel).unwrap();
+    let mut nameless = object("b", 2);
+    nameless["metadata"].as_object_mut().unwrap().remove("name");
+    let _watch = server.sync("9", &[object("a", 1), nameless, object("c", 3)]).await;
+    informer.wait_synced().await.unwrap();
+    assert_eq!(informer.lister().keys(), [key("a"), key("c")]);
+    let status = informer.status();
+    assert_eq!((status.counters.undecodable, status.undecodable.len()), (1, 0), "there's no name to name it by");
+    factory.shutdown().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_index_names_the_objects_that_its_function_cannot_index() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
