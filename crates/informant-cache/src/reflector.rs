@@ -8,7 +8,9 @@
 
 mod body;
 mod decoder;
+mod list;
 mod state;
+mod stream;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,26 +22,18 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::body::{Answer, answer};
-use self::decoder::{Decoder, Found};
-use self::state::{ChangeKind, Input, Next, Output, Phase, Policy, State, StoreAction};
+pub(crate) use self::body::answer;
+use self::decoder::Decoder;
+use self::state::{Input, Next, Output, Phase, Policy, State, StoreAction};
 use crate::availability::{Absence, Sight, Verdict};
 use crate::delta::{Delta, Staging};
 use crate::error::{RequestError, RequestErrorKind};
-use crate::frame::{Frame, ListDecoder, WatchDecoder};
-use crate::head::{Bookmark, ListForm, ListHead, WatchEvent};
 use crate::parts::{Extent, Part};
 use crate::request::Request;
 use crate::shared_informer::Shared;
 use crate::status::{InformerState, LastError, RelistReason};
 use crate::store::Progress;
 
-/// A watch whose end is this much overdue is taken for dead: the server was asked to end it.
-const WATCH_MARGIN: Duration = Duration::from_secs(30);
-/// Initial events that pause this long without their end are taken for a server that doesn't know of the end.
-const INITIAL_EVENTS_PATIENCE: Duration = Duration::from_secs(15);
-/// So are initial events that haven't ended after this long, though something always comes.
-const INITIAL_EVENTS_MAX: Duration = Duration::from_secs(180);
 /// After a bug of ours: how long to wait before the task starts over.
 const RESTART_DELAY: Duration = Duration::from_secs(5);
 
@@ -85,17 +79,6 @@ struct Reflector<'a, K> {
     slot: Option<OwnedSemaphorePermit>,
     /// What the watch of CRDs knew of the kind when it was last looked at.
     sight: Option<Sight>,
-}
-
-/// What it means if nothing comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Silence {
-    /// The initial events have no end.
-    InitialEvents,
-    /// The connection is dead: not even bookmarks come.
-    NoBookmarks,
-    /// The connection is dead: not even the end comes that was asked for.
-    NoEnd,
 }
 
 impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
@@ -212,236 +195,6 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             Request::List { .. } => self.read_page(answer).await,
             Request::WatchList { timeout, .. } | Request::Watch { timeout, .. } => {
                 self.read_stream(answer, timeout).await
-            }
-        }
-    }
-
-    // --- lists ---
-
-    async fn read_page(&mut self, mut answer: Answer) -> Output {
-        let mut decoder = ListDecoder::new(self.informer.settings.document_bytes_max);
-        loop {
-            match answer.chunk().await {
-                Err(error) => return self.fail(error, Input::Failed),
-                Ok(None) => break,
-                Ok(Some(chunk)) => decoder.push(chunk),
-            }
-            loop {
-                match decoder.next() {
-                    Ok(Some(item)) => {
-                        self.stage_item(&item);
-                        if let Some(error) = self.decoder.refused.take() {
-                            return self.fail(error, Input::Refused);
-                        }
-                    }
-                    Ok(None) => break,
-                    Err(error) => return self.fail(malformed(error), Input::Failed),
-                }
-            }
-        }
-        match decoder.finish().map_err(malformed).and_then(|envelope| self.list_head(&envelope)) {
-            Err(error) => self.fail(error, Input::Failed),
-            Ok(list) => {
-                let metadata = list.metadata.unwrap_or_default();
-                let resource_version = metadata.resource_version.unwrap_or_default();
-                let continue_token = metadata.continue_token.filter(|token| !token.is_empty());
-                self.step(Input::Page { resource_version, continue_token })
-            }
-        }
-    }
-
-    /// The list's own fields, if it's a list.
-    fn list_head(&self, envelope: &[u8]) -> Result<ListHead, RequestError> {
-        let list = ListHead::parse(envelope).map_err(malformed)?;
-        let name = &self.informer.name;
-        let complaint = match list.form() {
-            ListForm::List => return Ok(list),
-            ListForm::Status => return Err(RequestError::from_event(envelope)),
-            ListForm::Table => "with a Table for people, not with objects",
-            // An empty store must never come of an answer that's about something else.
-            ListForm::Other => "with something that is no list",
-        };
-        let message = format!("the server answered the list of {name} {complaint}");
-        Err(RequestError::new(RequestErrorKind::Malformed, message))
-    }
-
-    fn stage_item(&mut self, item: &Frame) {
-        match self.decoder.item(item) {
-            Found::Object(object) => self.staging.insert(object),
-            Found::Undecodable(key) => self.staging.insert_undecodable(key),
-            Found::Unwanted(key) => self.staging.leave(key),
-            Found::Unreadable(_) | Found::OtherKind => {}
-        }
-    }
-
-    // --- streams ---
-
-    async fn read_stream(&mut self, mut answer: Answer, timeout: Duration) -> Output {
-        let opened = self.step(Input::Opened);
-        if opened.next != Next::Read {
-            return opened;
-        }
-        let mut decoder = WatchDecoder::new(self.informer.settings.document_bytes_max);
-        self.bookmarked = false;
-        let opened = Instant::now();
-        loop {
-            let (until, silence) = self.patience(opened, timeout);
-            if silence == Silence::InitialEvents && until <= Instant::now() {
-                // They are never quiet, so the timeout below would never be over.
-                return self.step(Input::InitialEventsOverdue);
-            }
-            match tokio::time::timeout_at(until, answer.stream_chunk()).await {
-                Err(_) if silence == Silence::InitialEvents => return self.step(Input::InitialEventsOverdue),
-                Err(_) => return self.fail(self.silent(silence, timeout), Input::Broken),
-                Ok(Err(error)) => return self.fail(error, Input::Broken),
-                Ok(Ok(None)) => return self.end_of_stream(&mut decoder),
-                Ok(Ok(Some(chunk))) => decoder.push(chunk),
-            }
-            while let Some(frame) = decoder.next() {
-                let output = self.event(&frame);
-                if output.next != Next::Read {
-                    self.flush();
-                    return output;
-                }
-            }
-            self.flush();
-        }
-    }
-
-    /// Until when the next chunk must come, and what it means if it doesn't.
-    fn patience(&self, opened: Instant, timeout: Duration) -> (Instant, Silence) {
-        let now = Instant::now();
-        let end = (opened + timeout + WATCH_MARGIN, Silence::NoEnd);
-        let sooner = if self.state.awaits_initial_events_end() {
-            let until = (now + INITIAL_EVENTS_PATIENCE).min(opened + INITIAL_EVENTS_MAX);
-            Some((until, Silence::InitialEvents))
-        } else if self.bookmarked {
-            Some((now + self.informer.settings.idle_timeout, Silence::NoBookmarks))
-        } else {
-            None
-        };
-        sooner.filter(|(until, _)| *until < end.0).unwrap_or(end)
-    }
-
-    fn silent(&self, silence: Silence, timeout: Duration) -> RequestError {
-        let message = if silence == Silence::NoBookmarks {
-            let seconds = self.informer.settings.idle_timeout.as_secs();
-            format!("the server had sent bookmarks, and then was silent for {seconds} s")
-        } else {
-            let (seconds, margin) = (timeout.as_secs(), WATCH_MARGIN.as_secs());
-            format!("the server was asked to end the watch after {seconds} s and was silent for {margin} s more")
-        };
-        RequestError::new(RequestErrorKind::Connection, message)
-    }
-
-    fn end_of_stream(&mut self, decoder: &mut WatchDecoder) -> Output {
-        match decoder.finish() {
-            Err(error) => self.fail(malformed(error), Input::Broken),
-            Ok(None) => self.step(Input::Ended),
-            Ok(Some(frame)) => {
-                let output = self.event(&frame);
-                self.flush();
-                if output.next == Next::Read { self.step(Input::Ended) } else { output }
-            }
-        }
-    }
-
-    /// Handles one event of a stream.
-    fn event(&mut self, frame: &Frame) -> Output {
-        let event = match frame {
-            Frame::Document(line) => WatchEvent::parse(line).map_err(malformed),
-            Frame::TooLarge(prefix) => return self.large_event(prefix),
-        };
-        let event = match (event, frame) {
-            (Ok(event), _) => event,
-            // Some write an error's status as it is, not as an event.
-            (Err(_), Frame::Document(line)) if RequestError::is_status(line) => {
-                return self.fail(RequestError::from_event(line), Input::ErrorEvent);
-            }
-            (Err(error), _) => return self.fail(error, Input::Unreadable),
-        };
-        let kind = match &*event.kind {
-            "ADDED" => ChangeKind::Added,
-            "MODIFIED" => ChangeKind::Modified,
-            "DELETED" => ChangeKind::Deleted,
-            "BOOKMARK" => return self.bookmark(&event.object),
-            "ERROR" => return self.fail(RequestError::from_event(&event.object), Input::ErrorEvent),
-            _ => {
-                self.informer.status.count(|counters| counters.unexpected += 1);
-                let resource_version = Bookmark::parse(&event.object).unwrap_or_default().resource_version;
-                return self.step(Input::Unknown { resource_version });
-            }
-        };
-        let (found, resource_version) = self.decoder.event(&event.object, kind == ChangeKind::Deleted);
-        self.change(kind, found, resource_version)
-    }
-
-    /// Handles an event that's larger than the bound, of which only the beginning is there.
-    fn large_event(&mut self, prefix: &[u8]) -> Output {
-        let limit = self.informer.settings.document_bytes_max;
-        let kind = WatchEvent::split_start(prefix).and_then(|(kind, object)| match kind {
-            "ADDED" => Some((ChangeKind::Added, object)),
-            "MODIFIED" => Some((ChangeKind::Modified, object)),
-            "DELETED" => Some((ChangeKind::Deleted, object)),
-            _ => None,
-        });
-        let Some((kind, object)) = kind else {
-            let message = format!("a watch event is larger than {limit} bytes and names no object at its beginning");
-            return self.fail(RequestError::new(RequestErrorKind::Malformed, message), Input::Unreadable);
-        };
-        let (found, resource_version) = self.decoder.large_event(object);
-        self.change(kind, found, resource_version)
-    }
-
-    fn change(&mut self, kind: ChangeKind, found: Found<K>, resource_version: String) -> Output {
-        if let Some(error) = self.decoder.refused.take() {
-            return self.fail(error, Input::Refused);
-        }
-        let delta = match (kind, found) {
-            (_, Found::Unreadable(error)) => return self.fail(malformed(error), Input::Unreadable),
-            (_, Found::OtherKind) => {
-                self.informer.status.count(|counters| counters.unexpected += 1);
-                // Whatever it is, it isn't about our objects, so it doesn't say how far we are.
-                return self.step(Input::Unknown { resource_version: String::new() });
-            }
-            (ChangeKind::Deleted, Found::Object(object)) => {
-                Delta::Delete { key: object.key().clone(), last: Some(object) }
-            }
-            (ChangeKind::Deleted, Found::Undecodable(key)) => {
-                self.decoder.forget(&key);
-                Delta::Delete { key, last: None }
-            }
-            // To those who want other objects only, one that they no longer want is gone.
-            (_, Found::Unwanted(key)) => Delta::Leave { key },
-            (ChangeKind::Added | ChangeKind::Modified, Found::Object(object)) => Delta::Upsert(object),
-            (ChangeKind::Added | ChangeKind::Modified, Found::Undecodable(key)) => {
-                let output = self.step(Input::Changed { kind, resource_version });
-                if output.store == StoreAction::Stage {
-                    self.staging.insert_undecodable(key);
-                }
-                return output;
-            }
-        };
-        let output = self.step(Input::Changed { kind, resource_version });
-        match (output.store, delta) {
-            (StoreAction::Stage, Delta::Upsert(object)) => self.staging.insert(object),
-            (StoreAction::Stage, Delta::Delete { key, .. }) => self.staging.remove(key),
-            (StoreAction::Stage, Delta::Leave { key }) => self.staging.leave(key),
-            (_, delta) => self.batch.push(delta),
-        }
-        output
-    }
-
-    fn bookmark(&mut self, object: &[u8]) -> Output {
-        match Bookmark::parse(object) {
-            Ok(Bookmark { resource_version, initial_events_end }) => {
-                self.bookmarked = true;
-                self.step(Input::Bookmark { resource_version, initial_events_end })
-            }
-            // A bookmark is only an optimisation.
-            Err(_) => {
-                self.informer.status.count(|counters| counters.unexpected += 1);
-                self.step(Input::Unknown { resource_version: String::new() })
             }
         }
     }

@@ -30,8 +30,8 @@ async fn settle() {
     sleep(Duration::from_millis(10)).await;
 }
 
-/// client-go facts 84, 87 and 88: each has its own period, at least a second, and only who asked is told again. Unlike
-/// there a period isn't raised to the informer's, and it doesn't matter when the handler was added (facts 85 and 86).
+/// client-go facts 84, 87 and 88: each has its own period, at least a second, and only who asked is told again. So for
+/// client-go facts 85 and 86, but that a period isn't raised to the informer's: it doesn't matter when the handler came.
 /// Public report C-052 (kubernetes-client/javascript#2424).
 #[tokio::test(start_paused = true)]
 async fn a_resync_tells_one_handler_of_everything_again_also_while_the_connection_is_lost() {

@@ -12,7 +12,7 @@ use crate::scripted::{Server, object, show};
 
 /// client-go facts 52 and 68: the missed deletes go first, each once and with the state that was told last, however much
 /// of it still waits to be taken; what was deleted by an event isn't deleted again. Then the others, in the order of the
-/// list. Fact 109: such a delete has the whole object, key and flag.
+/// list. client-go fact 109: such a delete has the whole object, key and flag.
 #[tokio::test(start_paused = true)]
 async fn a_list_deletes_first_and_once_and_then_goes_by_its_order() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
