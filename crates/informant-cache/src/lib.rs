@@ -39,6 +39,7 @@ mod backoff;
 mod clock;
 mod cluster;
 mod delta;
+mod durations;
 mod error;
 mod event;
 mod frame;
@@ -67,6 +68,7 @@ mod task_set;
 mod wait_until;
 
 pub use crate::cluster::{Cluster, ClusterError};
+pub use crate::durations::Durations;
 pub use crate::error::{DecodeError, NotSynced, RequestError, RequestErrorKind, StartError, SyncError};
 pub use crate::event::{Event, EventKind, FinalState};
 pub use crate::handler::{HandlerBuilder, HandlerHandle, HandlerOptions, OnPanic, Overflow, Remover, Subscription};
@@ -84,5 +86,6 @@ pub use crate::selector::{ParseSelectorError, Selector};
 pub use crate::shared_informer::SharedInformer;
 pub use crate::status::{
     AvailabilityCheck, Counters, HandlerStatus, InformerState, InformerStatus, LastError, MissingCause, RelistReason,
+    WatchRestartReason,
 };
 pub use crate::wait_until::WaitUntilError;

@@ -109,13 +109,16 @@ struct Entry<K> {
     uid: Box<str>,
     resource_version: Box<str>,
     held: Held<K>,
+    /// What `held` takes, about.
+    held_bytes: u32,
 }
 
 // === impl Cached ===
 
 impl<K> Cached<K> {
-    pub(crate) fn new(key: ObjectKey, uid: &str, resource_version: &str, held: Held<K>) -> Self {
-        let entry = Entry { key, uid: uid.into(), resource_version: resource_version.into(), held };
+    pub(crate) fn new(key: ObjectKey, uid: &str, resource_version: &str, held: Held<K>, held_bytes: usize) -> Self {
+        let held_bytes = u32::try_from(held_bytes).unwrap_or(u32::MAX);
+        let entry = Entry { key, uid: uid.into(), resource_version: resource_version.into(), held, held_bytes };
         Self { entry: Arc::new(entry) }
     }
 
@@ -152,6 +155,12 @@ impl<K> Cached<K> {
     /// Whether this is the state of the object that has this uid and resource version. Without both there's no telling.
     pub(crate) fn is_at(&self, uid: &str, resource_version: &str) -> bool {
         !resource_version.is_empty() && *self.entry.resource_version == *resource_version && *self.entry.uid == *uid
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let Entry { key, uid, resource_version, held_bytes, .. } = &*self.entry;
+        u64::from(*held_bytes) + (key.as_str().len() + uid.len() + resource_version.len()) as u64
     }
 
     pub(crate) fn held(&self) -> &Held<K> {

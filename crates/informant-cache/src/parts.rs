@@ -12,6 +12,7 @@ use futures::future::{AbortHandle, abortable};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use kube::api::{DynamicObject, PartialObjectMeta};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::HandlerOptions;
@@ -104,7 +105,7 @@ async fn follow_set<K: Send + Sync + 'static>(informer: &Shared<K>, set: &Namesp
         }
         // With nothing to wait for, or no longer, everything is there.
         if parts.all_synced() && !informer.status.synced() {
-            informer.publish(Vec::new(), None, Extent::Whole);
+            informer.publish(Vec::new(), None, Extent::Whole, Instant::now());
         }
         parts.show(&informer.status);
         tokio::select! {

@@ -70,6 +70,8 @@ struct Reflector<'a, K> {
     staging: Staging<K>,
     /// Live changes of the chunk at hand.
     batch: Vec<Delta<K>>,
+    /// When the last piece of an answer came.
+    arrived: Instant,
     origin: Instant,
     /// The phase that the status shows.
     shown: Phase,
@@ -101,6 +103,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             decoder: Decoder::new(informer, part.namespace()),
             staging: Staging::default(),
             batch: Vec::new(),
+            arrived: Instant::now(),
             origin: Instant::now(),
             shown: Phase::Starting,
             bookmarked: false,
@@ -209,12 +212,14 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
 
     fn step(&mut self, input: Input) -> Output {
         let output = self.state.step(Instant::now().saturating_duration_since(self.origin), input);
-        if output.relist.is_some() || output.rewatch {
+        if output.relist.is_some() || output.rewatch.is_some() {
             self.informer.status.count(|counters| {
                 if let Some(reason) = output.relist {
                     *counters.relists.entry(reason).or_default() += 1;
                 }
-                counters.watch_restarts += u64::from(output.rewatch);
+                if let Some(reason) = output.rewatch {
+                    *counters.watch_restarts.entry(reason).or_default() += 1;
+                }
             });
         }
         match output.store {
@@ -236,7 +241,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             return;
         }
         let progress = Progress { part: self.part.namespace(), resource_version };
-        self.informer.publish(std::mem::take(&mut self.batch), Some(progress), Extent::Changes);
+        self.informer.publish(std::mem::take(&mut self.batch), Some(progress), Extent::Changes, self.arrived);
     }
 
     /// Publishes the state that was taken in, as its difference from the store.
@@ -247,7 +252,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         self.decoder.keep(|key| staging.holds(key));
         let deltas = staging.into_deltas(&self.informer.store, self.part.namespace());
         let progress = Progress { part: self.part.namespace(), resource_version: self.state.resource_version() };
-        self.informer.publish(deltas, Some(progress), self.part.taken_in());
+        self.informer.publish(deltas, Some(progress), self.part.taken_in(), self.arrived);
     }
 
     fn clear(&mut self) {
@@ -260,6 +265,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             deltas,
             Some(Progress { part: self.part.namespace(), resource_version: "" }),
             Extent::Changes,
+            Instant::now(),
         );
     }
 

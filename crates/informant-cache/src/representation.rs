@@ -33,6 +33,14 @@ pub trait Representation<K>: Send + Sync + 'static {
         Ok(Held::Full(Arc::new(object)))
     }
 
+    /// About how many bytes a held object takes, for the inventory of the caches; asked once for each object that's held.
+    /// Default: the length of its document, as the server sent it. That's an approximation for whole objects: the same
+    /// texts are in both, `managedFields` in the document only, and a struct has its own cost for each field. A form that
+    /// keeps less, or something packed, says its own.
+    fn held_bytes(&self, _held: &Held<K>, document: &[u8]) -> usize {
+        document.len()
+    }
+
     /// The media type to ask the server for.
     fn accept(&self) -> &'static str {
         "application/json"

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 pub(crate) use self::cell::StatusCell;
+use crate::durations::Durations;
 use crate::error::RequestErrorKind;
 use crate::key::ObjectKey;
 
@@ -126,6 +127,30 @@ pub enum RelistReason {
     Internal,
 }
 
+/// Why a watch was opened again where the last one ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WatchRestartReason {
+    /// The server ended it, as it does after the time that it was asked for.
+    Ended,
+    /// The server ended it within a second.
+    Short,
+    /// The connection broke off.
+    Broken,
+    /// It was silent for so long that it was taken for dead.
+    Idle,
+    /// Nobody accepted the connection.
+    Refused,
+    /// The server had no time for it (429).
+    TooManyRequests,
+    /// The credentials weren't accepted, or don't allow it.
+    Denied,
+    /// The server ended it with an error event.
+    ErrorEvent,
+    /// The request for it failed otherwise.
+    Failed,
+}
+
 /// An informer's state, numbers and troubles at one moment.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -154,12 +179,16 @@ pub struct InformerStatus {
     pub synced: bool,
     /// How many objects the cache holds.
     pub objects: usize,
-    /// How much memory they take. Not counted yet: 0.
+    /// How much memory the objects take, about: for each what its representation
+    /// [estimates](crate::Representation::held_bytes), and its key, uid and resource version. Objects of namespaces that
+    /// aren't selected now are held too, and count.
     pub bytes: u64,
     /// The resource version up to which the cache follows the server; empty before the first sync.
     pub resource_version: String,
     /// What happened so far.
     pub counters: Counters,
+    /// How long it took to apply a batch of changes to the cache and to put it into the handlers' backlogs.
+    pub processing: Durations,
     /// The last failed request, also if all is well since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<LastError>,
@@ -196,8 +225,8 @@ pub struct Counters {
     pub lists: u64,
     /// How often the present state was taken in again after the first time, by reason.
     pub relists: BTreeMap<RelistReason, u64>,
-    /// How often a watch was opened again where the last one ended, without a new list.
-    pub watch_restarts: u64,
+    /// How often a watch was opened again where the last one ended, without a new list, by reason.
+    pub watch_restarts: BTreeMap<WatchRestartReason, u64>,
     /// Requests that failed.
     pub failures: u64,
     /// Objects received that couldn't be decoded; each received state counts.
@@ -230,6 +259,9 @@ pub struct HandlerStatus {
     pub conflated: u64,
     /// Calls that panicked.
     pub panics: u64,
+    /// How long after they came from the server its events were handled; of a subscription: taken. Of changes that were
+    /// merged the first counts. The initial state and resyncs don't.
+    pub lag: Durations,
     /// Why it gets no more events, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,

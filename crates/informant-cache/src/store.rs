@@ -151,6 +151,12 @@ impl<K: 'static> Store<K> {
         read(&self.inner).objects.len()
     }
 
+    /// About how many bytes the objects take, those that aren't shown included.
+    pub(crate) fn bytes(&self) -> u64 {
+        let inner = read(&self.inner);
+        inner.objects.bytes() + inner.hidden.values().map(Table::bytes).sum::<u64>()
+    }
+
     /// How far the store follows the server: where the part is that's furthest behind. Empty before every part is there.
     pub(crate) fn resource_version(&self) -> String {
         read(&self.inner).resource_version().to_owned()
@@ -371,7 +377,7 @@ mod tests {
     /// An object in one of the namespaces ns0, ns1 and ns2.
     pub(super) fn object(number: u64, version: u64) -> Cached<u64> {
         let key = ObjectKey::namespaced(&format!("ns{}", number % 3), &format!("o{number}"));
-        Cached::new(key, "uid", &version.to_string(), Held::Full(Arc::new(version)))
+        Cached::new(key, "uid", &version.to_string(), Held::Full(Arc::new(version)), 0)
     }
 
     pub(super) fn apply(store: &Store<u64>, deltas: Vec<Delta<u64>>) -> Vec<Event<u64>> {

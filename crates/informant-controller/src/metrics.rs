@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, fmt, time::Duration};
 
-use informant_cache::{HandlerStatus, InformerStatus, RelistReason};
+use informant_cache::{HandlerStatus, InformerState, InformerStatus, RelistReason, WatchRestartReason};
 use informant_queue::{Histogram, Stats};
 use prometheus_client::{
     encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet},
@@ -34,26 +34,46 @@ const RELIST_REASONS: [RelistReason; 7] = [
     RelistReason::Internal,
 ];
 
+/// Every reason why a watch is opened again, for the same.
+const WATCH_RESTART_REASONS: [WatchRestartReason; 9] = [
+    WatchRestartReason::Ended,
+    WatchRestartReason::Short,
+    WatchRestartReason::Broken,
+    WatchRestartReason::Idle,
+    WatchRestartReason::Refused,
+    WatchRestartReason::TooManyRequests,
+    WatchRestartReason::Denied,
+    WatchRestartReason::ErrorEvent,
+    WatchRestartReason::Failed,
+];
+
 /// Writes all metrics of a manager.
 pub(crate) fn encode(
     mut encoder: DescriptorEncoder<'_>,
     controllers: &[ControllerSample],
     mut informers: Vec<InformerStatus>,
 ) -> fmt::Result {
-    number_namesakes(&mut informers);
+    // There are no series of what's gone.
+    informers.retain(|informer| informer.state != InformerState::Stopped);
+    for informer in &mut informers {
+        informer.handlers.retain(|handler| handler.ended.is_none());
+        number(informer.handlers.iter_mut().map(|handler| &mut handler.handler));
+    }
+    number(informers.iter_mut().map(|informer| &mut informer.informer));
     encode_reconciles(&mut encoder, controllers)?;
     encode_queues(&mut encoder, controllers)?;
     encode_informers(&mut encoder, &informers)
 }
 
-/// Informers of one resource with different object types have one name, and two series with the same labels would void the whole page.
-fn number_namesakes(informers: &mut [InformerStatus]) {
+/// Informers of one resource with different object types have one name, as handlers may, and two series with the same labels would void
+/// the whole page.
+fn number<'a>(names: impl Iterator<Item = &'a mut String>) {
     let mut seen: HashMap<String, u32> = HashMap::new();
-    for informer in informers {
-        let number = seen.entry(informer.informer.clone()).or_default();
+    for name in names {
+        let number = seen.entry(name.clone()).or_default();
         *number += 1;
         if *number > 1 {
-            informer.informer = format!("{} ({number})", informer.informer);
+            *name = format!("{name} ({number})");
         }
     }
 }
@@ -133,11 +153,12 @@ fn encode_queues(encoder: &mut DescriptorEncoder<'_>, controllers: &[ControllerS
 
 fn encode_informers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerStatus]) -> fmt::Result {
     let label = |informer: &InformerStatus| [("informer", informer.informer.clone())];
-    let rows: [Row<InformerStatus, f64>; 2] = [
+    let rows: [Row<InformerStatus, f64>; 3] = [
         ("informer_synced", "1 if the cache was complete at least once", |informer| {
             f64::from(u8::from(informer.synced))
         }),
         ("informer_objects", "Objects in the cache", |informer| count(informer.objects)),
+        ("informer_bytes", "Memory that the cached objects take, an estimate", |informer| bytes(informer.bytes)),
     ];
     encode_rows(encoder, MetricType::Gauge, &rows, informers, label, gauge)?;
     let help = "1 for the state that the informer is in";
@@ -145,18 +166,12 @@ fn encode_informers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerSt
     for informer in informers {
         gauge(&mut states, &[("informer", informer.informer.as_str()), ("state", informer.state.name())], 1.0)?;
     }
-    let rows: [Row<InformerStatus, u64>; 6] = [
+    let rows: [Row<InformerStatus, u64>; 4] = [
         ("informer_events", "Changes that were announced", |informer| informer.counters.events),
         ("informer_failures", "Requests that failed", |informer| informer.counters.failures),
-        ("informer_watch_restarts", "Watches opened again without a new list", |informer| {
-            informer.counters.watch_restarts
-        }),
         ("informer_undecodable", "Objects received that couldn't be decoded", |informer| informer.counters.undecodable),
         ("informer_conflated_events", "Events merged away in handlers' backlogs", |informer| {
             informer.counters.conflated
-        }),
-        ("informer_handler_panics", "Panics in the handlers there are now", |informer| {
-            informer.handlers.iter().map(|handler| handler.panics).sum()
         }),
     ];
     encode_rows(encoder, MetricType::Counter, &rows, informers, label, counter)?;
@@ -169,25 +184,55 @@ fn encode_informers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerSt
             counter(&mut relists, &[("informer", informer.informer.as_str()), ("reason", &reason)], times)?;
         }
     }
+    let help = "Watches opened again where the last one ended, without a new list";
+    let mut restarts = encoder.encode_descriptor("informer_watch_restarts", help, None, MetricType::Counter)?;
+    for informer in informers {
+        for reason in WATCH_RESTART_REASONS {
+            let times = informer.counters.watch_restarts.get(&reason).copied().unwrap_or_default();
+            let reason = serde_name(&reason);
+            counter(&mut restarts, &[("informer", informer.informer.as_str()), ("reason", &reason)], times)?;
+        }
+    }
     encode_handlers(encoder, informers)?;
+    encode_informers_of_client_go(encoder, informers)
+}
+
+/// What client-go has of its informers, under its names and labels.
+fn encode_informers_of_client_go(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerStatus]) -> fmt::Result {
+    let help = "Events that wait in the backlogs of the informer's handlers";
+    let mut queued = encoder.encode_descriptor("informer_queued_items", help, None, MetricType::Gauge)?;
+    for informer in informers {
+        let waiting = informer.handlers.iter().map(|handler| handler.queued).sum();
+        gauge(&mut queued, &resource_labels(informer), count(waiting))?;
+    }
+    let help = "Time to apply a batch of changes to the cache and to hand it to the handlers";
+    let name = "informer_processing_latency_seconds";
+    let mut times = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+    for informer in informers {
+        let time = &informer.processing;
+        histogram(&mut times, &resource_labels(informer), time.sum(), time.count(), time.buckets())?;
+    }
     let help = "Resource version up to which the cache follows the server, its last 15 digits";
     let mut versions = encoder.encode_descriptor("informer_store_resource_version", help, None, MetricType::Gauge)?;
     for informer in informers {
-        let labels = [
-            ("name", informer.informer.as_str()),
-            ("group", &informer.group),
-            ("version", &informer.version),
-            ("resource", &informer.resource),
-        ];
         // What's no number can't be shown.
         if let Some(version) = last_digits(&informer.resource_version) {
-            gauge(&mut versions, &labels, version)?;
+            gauge(&mut versions, &resource_labels(informer), version)?;
         }
     }
     Ok(())
 }
 
-/// What waits for the handlers there are now.
+fn resource_labels(informer: &InformerStatus) -> [(&'static str, &str); 4] {
+    [
+        ("name", &informer.informer),
+        ("group", &informer.group),
+        ("version", &informer.version),
+        ("resource", &informer.resource),
+    ]
+}
+
+/// How the handlers do that there are now.
 fn encode_handlers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerStatus]) -> fmt::Result {
     let rows: [Row<HandlerStatus, f64>; 2] = [
         ("informer_handler_queued_events", "Events that wait for the handler", |handler| count(handler.queued)),
@@ -197,18 +242,40 @@ fn encode_handlers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerSta
     ];
     for (name, help, value) in rows {
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for informer in informers {
-            let mut seen: HashMap<&str, u32> = HashMap::new();
-            for handler in informer.handlers.iter().filter(|handler| handler.ended.is_none()) {
-                let number = seen.entry(handler.handler.as_str()).or_default();
-                *number += 1;
-                let namesake = if *number > 1 { format!(" ({number})") } else { String::new() };
-                let name = format!("{}{namesake}", handler.handler);
-                gauge(&mut metric, &[("informer", informer.informer.as_str()), ("handler", &name)], value(handler))?;
-            }
+        for (labels, handler) in handlers(informers) {
+            gauge(&mut metric, &labels, value(handler))?;
         }
     }
+    let rows: [Row<HandlerStatus, u64>; 3] = [
+        ("informer_handler_events", "Events that the handler was given", |handler| handler.delivered),
+        ("informer_handler_conflated_events", "Events merged away in the handler's backlog", |handler| {
+            handler.conflated
+        }),
+        ("informer_handler_panics", "Calls that panicked", |handler| handler.panics),
+    ];
+    for (name, help, value) in rows {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (labels, handler) in handlers(informers) {
+            counter(&mut metric, &labels, value(handler))?;
+        }
+    }
+    let help = "Time from a change's arrival from the server to its having been handled";
+    let name = "informer_handler_lag_seconds";
+    let mut lags = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+    for (labels, handler) in handlers(informers) {
+        let lag = &handler.lag;
+        histogram(&mut lags, &labels, lag.sum(), lag.count(), lag.buckets())?;
+    }
     Ok(())
+}
+
+fn handlers(informers: &[InformerStatus]) -> impl Iterator<Item = ([(&'static str, &str); 2], &HandlerStatus)> {
+    informers.iter().flat_map(|informer| {
+        informer
+            .handlers
+            .iter()
+            .map(|handler| ([("informer", informer.informer.as_str()), ("handler", handler.handler.as_str())], handler))
+    })
 }
 
 /// A resource version as a number that a float holds exactly: its last 15 digits, as client-go has it.
@@ -261,6 +328,11 @@ fn histogram<S: EncodeLabelSet>(
 
 #[allow(clippy::cast_precision_loss, reason = "a float holds any number of keys that fits into memory")]
 fn count(value: usize) -> f64 {
+    value as f64
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a float holds any number of bytes that fits into memory, nearly")]
+fn bytes(value: u64) -> f64 {
     value as f64
 }
 

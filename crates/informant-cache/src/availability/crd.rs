@@ -77,6 +77,12 @@ impl Representation<CrdFacts> for CrdForm {
     fn hold(&self, document: &[u8]) -> Result<Held<CrdFacts>, DecodeError> {
         CrdFacts::parse(document).map(|facts| Held::Full(Arc::new(facts)))
     }
+
+    fn held_bytes(&self, held: &Held<CrdFacts>, _document: &[u8]) -> usize {
+        let facts = held.read();
+        let texts = facts.name.len() + facts.served.iter().map(String::len).sum::<usize>();
+        std::mem::size_of::<CrdFacts>() + std::mem::size_of_val(&*facts.served) + texts
+    }
 }
 
 /// The informer knows uid and resource version from the document itself.

@@ -10,6 +10,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use tokio::time::Instant;
+
 use crate::event::Event;
 use crate::key::ObjectKey;
 use crate::object::Cached;
@@ -19,7 +21,7 @@ pub(crate) struct Backlog<K> {
     /// The first whole state of a part of the informer, or the store's content when a late handler was added; handed out
     /// before the events, as initial adds. It isn't bound: it's never more than the store holds.
     replay: VecDeque<Cached<K>>,
-    waiting: VecDeque<Slot<K>>,
+    waiting: VecDeque<Waiting<K>>,
     /// The number of the first slot in `waiting`; slots are numbered as they come.
     first: u64,
     /// While merging: the number of the last slot that waits for a key.
@@ -47,6 +49,10 @@ pub(crate) enum Slot<K> {
     /// Merged away.
     Void,
 }
+
+/// A slot, and when its event came from the server. If events were merged into it, it's the first one's time: that's
+/// how long the handler has been behind.
+type Waiting<K> = (Slot<K>, Option<Instant>);
 
 /// The backlog is at its bound and may not merge.
 #[derive(Debug, PartialEq, Eq)]
@@ -84,10 +90,11 @@ impl<K> Backlog<K> {
     }
 
     pub(crate) fn end_initial_state(&mut self) {
-        self.waiting.push_back(Slot::InitialStateEnd);
+        self.waiting.push_back((Slot::InitialStateEnd, None));
     }
 
-    pub(crate) fn push(&mut self, event: Event<K>) -> Result<(), Full> {
+    /// Adds an event that came from the server at this time.
+    pub(crate) fn add(&mut self, event: Event<K>, arrived: Instant) -> Result<(), Full> {
         if let Event::Added { object, initial: true } = event {
             // Before it nobody knew of the object, so there's no event of it that it could overtake.
             self.replay.push_back(object);
@@ -100,15 +107,16 @@ impl<K> Backlog<K> {
             self.start_merging();
         }
         let Some(last_of) = &mut self.last_of else {
-            self.append(event);
+            self.append(event, arrived);
             return Ok(());
         };
         let number = last_of.get(event.key().as_str()).copied();
         let slot = number
             .and_then(|number| usize::try_from(number.checked_sub(self.first)?).ok())
-            .and_then(|position| self.waiting.get_mut(position));
+            .and_then(|position| self.waiting.get_mut(position))
+            .map(|(slot, _)| slot);
         let Some(slot) = slot else {
-            self.append(event);
+            self.append(event, arrived);
             return Ok(());
         };
         match slot.merge(event) {
@@ -118,18 +126,18 @@ impl<K> Backlog<K> {
                 self.events -= 1;
                 self.merged += 2;
             }
-            Merge::Apart(event) => self.append(event),
+            Merge::Apart(event) => self.append(event, arrived),
         }
         Ok(())
     }
 
-    /// The next thing to handle.
-    pub(crate) fn pop(&mut self) -> Option<Slot<K>> {
+    /// The next thing to handle, and since when it waits if it's a change.
+    pub(crate) fn take(&mut self) -> Option<Waiting<K>> {
         if let Some(object) = self.replay.pop_front() {
-            return Some(Slot::Event(Event::Added { object, initial: true }));
+            return Some((Slot::Event(Event::Added { object, initial: true }), None));
         }
         loop {
-            let slot = self.waiting.pop_front()?;
+            let (slot, arrived) = self.waiting.pop_front()?;
             let number = self.first;
             self.first += 1;
             match &slot {
@@ -147,29 +155,29 @@ impl<K> Backlog<K> {
                     }
                 }
             }
-            return Some(slot);
+            return Some((slot, arrived));
         }
     }
 
     /// Forgets everything that waits.
-    pub(crate) fn clear(&mut self) -> (VecDeque<Cached<K>>, VecDeque<Slot<K>>) {
+    pub(crate) fn clear(&mut self) -> (VecDeque<Cached<K>>, VecDeque<Waiting<K>>) {
         self.events = 0;
         self.last_of = None;
         // Handed back so that the objects are dropped outside the caller's lock.
         (std::mem::take(&mut self.replay), std::mem::take(&mut self.waiting))
     }
 
-    fn append(&mut self, event: Event<K>) {
+    fn append(&mut self, event: Event<K>, arrived: Instant) {
         if let Some(last_of) = &mut self.last_of {
             last_of.insert(event.key().clone(), self.first + self.waiting.len() as u64);
         }
-        self.waiting.push_back(Slot::Event(event));
+        self.waiting.push_back((Slot::Event(event), Some(arrived)));
         self.events += 1;
     }
 
     fn start_merging(&mut self) {
         let mut last_of = HashMap::default();
-        for (number, slot) in (self.first..).zip(&self.waiting) {
+        for (number, (slot, _)) in (self.first..).zip(&self.waiting) {
             if let Slot::Event(event) = slot {
                 last_of.insert(event.key().clone(), number);
             }
@@ -227,9 +235,19 @@ mod tests {
     use crate::event::FinalState;
     use crate::representation::Held;
 
+    impl<K> Backlog<K> {
+        fn push(&mut self, event: Event<K>) -> Result<(), Full> {
+            self.add(event, Instant::now())
+        }
+
+        fn pop(&mut self) -> Option<Slot<K>> {
+            self.take().map(|(slot, _)| slot)
+        }
+    }
+
     fn object(name: &str, version: u64) -> Cached<u64> {
         let held = Held::Full(Arc::new(version));
-        Cached::new(ObjectKey::cluster(name), "uid", &version.to_string(), held)
+        Cached::new(ObjectKey::cluster(name), "uid", &version.to_string(), held, 0)
     }
 
     fn added(name: &str, version: u64) -> Event<u64> {

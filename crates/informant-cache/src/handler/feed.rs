@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
+use tokio::time::Instant;
+
 use super::backlog::Slot;
 use super::filter::HandlerFilter;
 use super::resync::Resync;
@@ -19,7 +21,8 @@ pub(crate) struct Feed<K: 'static> {
 }
 
 pub(super) enum Item<K> {
-    Event(Event<K>),
+    /// An event, and when it came from the server if it's a change.
+    Event(Event<K>, Option<Instant>),
     /// Everything that belongs to the initial state was before this.
     InitialStateEnd,
 }
@@ -31,12 +34,12 @@ impl<K: Send + Sync + 'static> Feed<K> {
         self.queue.wake.register(context.waker());
         loop {
             let again = self.resync.as_mut().and_then(Resync::next).filter(|_| !self.queue.is_closed());
-            let event = match again {
-                Some(object) => Event::Updated { old: object.clone(), new: object },
+            let (event, arrived) = match again {
+                Some(object) => (Event::Updated { old: object.clone(), new: object }, None),
                 None => match self.queue.pop() {
-                    Some(Slot::Event(event)) => event,
-                    Some(Slot::InitialStateEnd) => return Poll::Ready(Some(Item::InitialStateEnd)),
-                    Some(Slot::Void) => continue,
+                    Some((Slot::Event(event), arrived)) => (event, arrived),
+                    Some((Slot::InitialStateEnd, _)) => return Poll::Ready(Some(Item::InitialStateEnd)),
+                    Some((Slot::Void, _)) => continue,
                     None if self.queue.is_closed() => return Poll::Ready(None),
                     None => match &mut self.resync {
                         Some(resync) if self.queue.is_synced() => {
@@ -49,7 +52,7 @@ impl<K: Send + Sync + 'static> Feed<K> {
             };
             if let Some(event) = self.filter(event) {
                 self.queue.delivered.fetch_add(1, Ordering::Relaxed);
-                return Poll::Ready(Some(Item::Event(event)));
+                return Poll::Ready(Some(Item::Event(event, arrived)));
             }
         }
     }

@@ -55,7 +55,7 @@ mod tests {
     use crate::representation::Held;
 
     fn object(version: u64) -> Cached<u64> {
-        Cached::new(ObjectKey::cluster("a"), "uid", &version.to_string(), Held::Full(Arc::new(version)))
+        Cached::new(ObjectKey::cluster("a"), "uid", &version.to_string(), Held::Full(Arc::new(version)), 0)
     }
 
     fn show(event: Option<Event<u64>>) -> String {

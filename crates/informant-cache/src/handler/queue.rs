@@ -5,10 +5,12 @@ use std::sync::{Mutex, OnceLock};
 
 use futures::task::AtomicWaker;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, Slot};
 use super::{HandlerOptions, OnPanic};
+use crate::durations::DurationCounter;
 use crate::event::Event;
 use crate::lock::lock;
 use crate::object::Cached;
@@ -32,6 +34,7 @@ pub(crate) struct Queue<K> {
     pub(super) running: watch::Sender<bool>,
     pub(super) delivered: AtomicU64,
     pub(super) panics: AtomicU64,
+    lag: DurationCounter,
 }
 
 /// A queue whose object type doesn't matter.
@@ -60,6 +63,7 @@ impl<K> Queue<K> {
             running: watch::Sender::new(false),
             delivered: AtomicU64::new(0),
             panics: AtomicU64::new(0),
+            lag: DurationCounter::default(),
         }
     }
 
@@ -76,13 +80,13 @@ impl<K> Queue<K> {
 
     /// Adds events in their order.
     ///
-    /// `completes`: with these the initial state is complete.
-    pub(crate) fn push(&self, events: &[Event<K>], completes: bool) {
+    /// `completes`: with these the initial state is complete. `arrived`: when they came from the server.
+    pub(crate) fn push(&self, events: &[Event<K>], completes: bool, arrived: Instant) {
         if self.closed.is_cancelled() {
             return;
         }
         let mut backlog = lock(&self.backlog);
-        let all_taken = events.iter().try_for_each(|event| backlog.push(event.clone()));
+        let all_taken = events.iter().try_for_each(|event| backlog.add(event.clone(), arrived));
         if completes {
             backlog.end_initial_state();
         }
@@ -126,8 +130,15 @@ impl<K> Queue<K> {
         self.wake.wake();
     }
 
-    pub(super) fn pop(&self) -> Option<Slot<K>> {
-        lock(&self.backlog).pop()
+    pub(super) fn pop(&self) -> Option<(Slot<K>, Option<Instant>)> {
+        lock(&self.backlog).take()
+    }
+
+    /// Counts that an event was handled.
+    pub(super) fn handled(&self, arrived: Option<Instant>) {
+        if let Some(arrived) = arrived {
+            self.lag.observe(arrived.elapsed());
+        }
     }
 
     pub(super) fn mark_synced(&self) {
@@ -147,6 +158,7 @@ impl<K> Queue<K> {
             delivered: self.delivered.load(Ordering::Relaxed),
             conflated,
             panics: self.panics.load(Ordering::Relaxed),
+            lag: self.lag.durations(),
             ended: ended.or_else(|| self.closed.is_cancelled().then(|| "removed, or its informer stopped".to_owned())),
         }
     }

@@ -37,7 +37,10 @@ impl<K: Send + Sync + 'static> Subscription<K> {
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Event<K>>> {
         loop {
             match std::task::ready!(self.feed.poll_next(context)) {
-                Some(Item::Event(event)) => return Poll::Ready(Some(event)),
+                Some(Item::Event(event, arrived)) => {
+                    self.feed.queue.handled(arrived);
+                    return Poll::Ready(Some(event));
+                }
                 Some(Item::InitialStateEnd) => self.feed.queue.mark_synced(),
                 None => return Poll::Ready(None),
             }
@@ -62,7 +65,10 @@ impl<K: Send + Sync + 'static> Subscription<K> {
         let mut events = Vec::new();
         while !self.has_synced() {
             match poll_fn(|context| self.feed.poll_next(context)).await? {
-                Item::Event(event) => events.push(event),
+                Item::Event(event, arrived) => {
+                    self.feed.queue.handled(arrived);
+                    events.push(event);
+                }
                 Item::InitialStateEnd => self.feed.queue.mark_synced(),
             }
         }

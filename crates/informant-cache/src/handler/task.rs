@@ -28,13 +28,14 @@ impl<K: Send + Sync + 'static> Feed<K> {
             while let Some(item) = poll_fn(|context| self.poll_next(context)).await {
                 match item {
                     Item::InitialStateEnd => queue.mark_synced(),
-                    Item::Event(event) => {
+                    Item::Event(event, arrived) => {
                         let key = event.key().clone();
                         // The closure is the user's; what it left half done is its own affair, and ours isn't touched.
                         let call = AssertUnwindSafe(async { handle(event).await });
                         if call.catch_unwind().await.is_err() {
                             queue.panicked(&key);
                         }
+                        queue.handled(arrived);
                         in_a_row += 1;
                         // A long backlog mustn't keep the thread from other tasks.
                         if in_a_row.is_multiple_of(32) {

@@ -142,16 +142,21 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
         }
         // Representation, filter and transform may be the user's; a panic in one is an object that can't be decoded.
         let Shared { intake, representation, .. } = self.informer;
-        let held = catch_unwind(AssertUnwindSafe(|| intake.take(&**representation, document, deleted)))
+        let take = || {
+            let held = intake.take(&**representation, document, deleted)?;
+            let bytes = held.as_ref().map_or(0, |held| representation.held_bytes(held, document));
+            Ok(held.map(|held| (held, bytes)))
+        };
+        let held = catch_unwind(AssertUnwindSafe(take))
             .unwrap_or_else(|_| Err(DecodeError::new("taking in the object panicked")));
         match held {
             Ok(None) => {
                 self.forget(&key);
                 Found::Unwanted(key)
             }
-            Ok(Some(held)) => {
+            Ok(Some((held, bytes))) => {
                 self.forget(&key);
-                Found::Object(Cached::new(key, uid, resource_version, held))
+                Found::Object(Cached::new(key, uid, resource_version, held, bytes))
             }
             Err(error) => self.undecodable(key, resource_version, error.to_string()),
         }

@@ -1,5 +1,7 @@
 //! Reading the answer to a list: each item is decoded and staged as it comes.
 
+use tokio::time::Instant;
+
 use super::body::Answer;
 use super::decoder::Found;
 use super::state::{Input, Output};
@@ -15,7 +17,10 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
             match answer.chunk().await {
                 Err(error) => return self.fail(error, Input::Failed),
                 Ok(None) => break,
-                Ok(Some(chunk)) => decoder.push(chunk),
+                Ok(Some(chunk)) => {
+                    self.arrived = Instant::now();
+                    decoder.push(chunk);
+                }
             }
             loop {
                 match decoder.next() {

@@ -26,7 +26,7 @@ use crate::availability::{Absence, Verdict};
 use crate::backoff::{Backoff, FAILURE, MISSING};
 use crate::error::{RequestError, RequestErrorKind as Kind};
 use crate::request::Request;
-use crate::status::RelistReason;
+use crate::status::{RelistReason, WatchRestartReason};
 
 /// A watch that's shorter is opened again only when this has passed since it was opened. One that lived longer shows a
 /// server that's well: the delay after its end is the first one again.
@@ -90,6 +90,8 @@ pub(crate) struct State {
     emptied: bool,
     /// When the present state was last complete.
     last_complete: Option<Duration>,
+    /// How the last watch ended.
+    watch_end: Option<WatchRestartReason>,
 }
 
 /// What the informer is doing, as others see it.
@@ -175,8 +177,10 @@ pub(crate) enum Input {
     ErrorEvent(RequestError),
     /// The stream ended as it should.
     Ended,
-    /// The stream broke off or went silent for too long.
+    /// The stream broke off.
     Broken(RequestError),
+    /// The stream was silent for too long.
+    Idle(RequestError),
     /// The initial events went quiet, or went on for too long, without their end.
     InitialEventsOverdue,
     /// There's an object that can't be decoded, and the informer is to end at that.
@@ -199,8 +203,8 @@ pub(crate) struct Output {
     pub(crate) next: Next,
     /// The present state is taken in again, for this reason.
     pub(crate) relist: Option<RelistReason>,
-    /// A watch is opened again where the last ended.
-    pub(crate) rewatch: bool,
+    /// A watch is opened again where the last ended, for this reason.
+    pub(crate) rewatch: Option<WatchRestartReason>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,6 +260,7 @@ impl State {
             refused_with: None,
             emptied: false,
             last_complete: None,
+            watch_end: None,
         }
     }
 
@@ -275,6 +280,7 @@ impl State {
 
     /// Takes what happened, `now` being the time since the start, and says what to do.
     pub(crate) fn step(&mut self, now: Duration, input: Input) -> Output {
+        self.note_watch_end(now, &input);
         match input {
             Input::Start => self.cycle(now),
             Input::WaitOver => match self.step {
@@ -301,7 +307,7 @@ impl State {
             Input::Failed(error) => self.failed(now, error),
             Input::ErrorEvent(error) => self.error_event(now, error),
             Input::Ended => self.ended(now, None),
-            Input::Broken(error) => self.ended(now, Some(error)),
+            Input::Broken(error) | Input::Idle(error) => self.ended(now, Some(error)),
             Input::Checked(verdict) => self.checked(now, verdict),
             Input::InitialEventsOverdue => {
                 self.watch_list_refused = true;
@@ -309,7 +315,7 @@ impl State {
             }
             Input::Refused(error) => {
                 self.phase = Phase::Failed(error);
-                Output { store: StoreAction::Discard, next: Next::Stop, relist: None, rewatch: false }
+                Output { store: StoreAction::Discard, next: Next::Stop, relist: None, rewatch: None }
             }
         }
     }
@@ -375,7 +381,7 @@ impl State {
         }
         let relist = self.complete(now, resource_version);
         let watch = self.watch(now);
-        Output { store: StoreAction::Commit, relist, rewatch: false, ..watch }
+        Output { store: StoreAction::Commit, relist, rewatch: None, ..watch }
     }
 
     /// The present state is complete. Returns whether it's that of a kind that was gone.
@@ -395,7 +401,8 @@ impl State {
         let resumable = !matches!(self.resource_version.as_str(), "" | "0");
         self.step = Step::Watching { opened: now, had_event: false, resumable };
         let request = Request::Watch { resource_version: self.resource_version.clone(), timeout: self.watch_timeout() };
-        Output { rewatch: true, ..Output::send(StoreAction::Nothing, request) }
+        let rewatch = Some(self.watch_end.take().unwrap_or(WatchRestartReason::Ended));
+        Output { rewatch, ..Output::send(StoreAction::Nothing, request) }
     }
 
     fn opened(&mut self, now: Duration) -> Output {
@@ -493,15 +500,15 @@ impl State {
 
 impl Output {
     fn read(store: StoreAction) -> Self {
-        Self { store, next: Next::Read, relist: None, rewatch: false }
+        Self { store, next: Next::Read, relist: None, rewatch: None }
     }
 
     fn send(store: StoreAction, request: Request) -> Self {
-        Self { store, next: Next::Send(request), relist: None, rewatch: false }
+        Self { store, next: Next::Send(request), relist: None, rewatch: None }
     }
 
     fn wait(store: StoreAction, delay: Duration) -> Self {
-        Self { store, next: Next::Wait(delay), relist: None, rewatch: false }
+        Self { store, next: Next::Wait(delay), relist: None, rewatch: None }
     }
 }
 

@@ -48,10 +48,13 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
             }
             match tokio::time::timeout_at(until, answer.stream_chunk()).await {
                 Err(_) if silence == Silence::InitialEvents => return self.step(Input::InitialEventsOverdue),
-                Err(_) => return self.fail(self.silent(silence, timeout), Input::Broken),
+                Err(_) => return self.fail(self.silent(silence, timeout), Input::Idle),
                 Ok(Err(error)) => return self.fail(error, Input::Broken),
                 Ok(Ok(None)) => return self.end_of_stream(&mut decoder),
-                Ok(Ok(Some(chunk))) => decoder.push(chunk),
+                Ok(Ok(Some(chunk))) => {
+                    self.arrived = Instant::now();
+                    decoder.push(chunk);
+                }
             }
             while let Some(frame) = decoder.next() {
                 let output = self.event(&frame);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::Event;
@@ -32,10 +33,10 @@ impl<K> Handlers<K> {
 
     /// Puts events into every handler's backlog.
     /// `completes`: with these the initial state is complete.
-    pub(super) fn tell(&mut self, events: &[Event<K>], completes: bool) {
+    pub(super) fn tell(&mut self, events: &[Event<K>], completes: bool, arrived: Instant) {
         self.prune();
         for queue in &self.queues {
-            queue.push(events, completes);
+            queue.push(events, completes, arrived);
         }
     }
 

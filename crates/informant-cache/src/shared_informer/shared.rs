@@ -9,11 +9,14 @@ use std::sync::{Arc, Mutex, Weak};
 use futures::FutureExt;
 use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 
+use tokio::time::Instant;
+
 use super::SharedInformer;
 use super::any::AnyInformer;
 use super::handlers::{HandlerTask, Handlers};
 use crate::availability::Wanted;
 use crate::delta::Delta;
+use crate::durations::DurationCounter;
 use crate::handler::Queue;
 use crate::indexer::{IndexFailures, Prepared};
 use crate::informer_factory::{Identity, Registry, Settings, settled};
@@ -44,6 +47,8 @@ pub(crate) struct Shared<K> {
     pub(crate) intake: Intake<K>,
     pub(crate) store: Arc<Store<K>>,
     pub(crate) status: StatusCell,
+    /// How long it takes to apply a batch and to put it into the backlogs.
+    processing: DurationCounter,
     /// Where it can be asked for; an informer that's stopped alone is taken out of there.
     pub(super) registry: Weak<Registry>,
     /// The version that's followed in place of the resource's. Lock rank 5.
@@ -71,6 +76,7 @@ impl<K: Send + Sync + 'static> Shared<K> {
             namespaces,
             name: informer_name(&identity.resource, &identity.scope, identity.name.as_deref()),
             status: StatusCell::new(settings.clock),
+            processing: DurationCounter::default(),
             resource: identity.resource.clone(),
             scope: identity.scope.clone(),
             identity,
@@ -116,7 +122,15 @@ impl<K: Send + Sync + 'static> Shared<K> {
     }
 
     /// Changes the store and then tells the handlers. `completes`: with these deltas the store holds a whole state.
-    pub(crate) fn publish(&self, mut deltas: Vec<Delta<K>>, progress: Option<Progress<'_>>, extent: Extent) {
+    /// `arrived`: when the last of what it's made of came.
+    pub(crate) fn publish(
+        &self,
+        mut deltas: Vec<Delta<K>>,
+        progress: Option<Progress<'_>>,
+        extent: Extent,
+        arrived: Instant,
+    ) {
+        let begun = (!deltas.is_empty()).then(Instant::now);
         let (mut prepared, mut failures) = (Prepared::default(), IndexFailures::default());
         let applied = loop {
             // Index functions are the user's, so they run before any lock is taken.
@@ -125,11 +139,14 @@ impl<K: Send + Sync + 'static> Shared<K> {
             let initial = extent != Extent::Changes && !handlers.synced;
             let completes = extent == Extent::Whole && !handlers.synced;
             if let Some(applied) = self.store.apply(&mut deltas, &mut prepared, initial, progress) {
-                handlers.tell(&applied.events, completes);
+                handlers.tell(&applied.events, completes, arrived);
                 handlers.synced |= completes;
                 break applied;
             }
         };
+        if let Some(begun) = begun {
+            self.processing.observe(begun.elapsed());
+        }
         self.count(&applied);
         self.count_failures(failures);
         if extent == Extent::Whole {
@@ -149,7 +166,7 @@ impl<K: Send + Sync + 'static> Shared<K> {
             failures += self.store.prepare_visible(visible, &mut appearing);
             let mut handlers = lock(&self.handlers);
             if let Some(applied) = self.store.set_visible(visible, &mut appearing) {
-                handlers.tell(&applied.events, false);
+                handlers.tell(&applied.events, false, Instant::now());
                 break applied;
             }
         };
@@ -161,7 +178,7 @@ impl<K: Send + Sync + 'static> Shared<K> {
     pub(crate) fn remove_namespace(&self, namespace: &str) {
         let mut handlers = lock(&self.handlers);
         let applied = self.store.remove_namespace(namespace);
-        handlers.tell(&applied.events, false);
+        handlers.tell(&applied.events, false, Instant::now());
         drop(handlers);
         self.count(&applied);
     }
@@ -256,7 +273,8 @@ impl<K: Send + Sync + 'static> Shared<K> {
             state: self.status.state(),
             synced: self.status.synced(),
             objects: self.store.len(),
-            bytes: 0,
+            bytes: self.store.bytes(),
+            processing: self.processing.durations(),
             resource_version: self.store.resource_version(),
             counters,
             last_error: numbers.last_error,

@@ -16,6 +16,8 @@ pub(crate) type FixedState = BuildHasherDefault<DefaultHasher>;
 
 pub(crate) struct Table<K> {
     entries: HashTable<Cached<K>>,
+    /// What the objects take, about.
+    bytes: u64,
 }
 
 fn hash(key: &str) -> u64 {
@@ -24,7 +26,7 @@ fn hash(key: &str) -> u64 {
 
 impl<K> Default for Table<K> {
     fn default() -> Self {
-        Self { entries: HashTable::new() }
+        Self { entries: HashTable::new(), bytes: 0 }
     }
 }
 
@@ -37,8 +39,13 @@ impl<K> Table<K> {
     pub(crate) fn insert(&mut self, object: Cached<K>) -> Option<Cached<K>> {
         let key: &str = object.key().borrow();
         let hashed = hash(key);
+        self.bytes += object.bytes();
         match self.entries.entry(hashed, |entry| entry.key() == object.key(), |entry| hash(entry.key().as_str())) {
-            Entry::Occupied(mut occupied) => Some(std::mem::replace(occupied.get_mut(), object)),
+            Entry::Occupied(mut occupied) => {
+                let old = std::mem::replace(occupied.get_mut(), object);
+                self.bytes -= old.bytes();
+                Some(old)
+            }
             Entry::Vacant(vacant) => {
                 vacant.insert(object);
                 None
@@ -48,7 +55,9 @@ impl<K> Table<K> {
 
     pub(crate) fn remove(&mut self, key: &str) -> Option<Cached<K>> {
         let found = self.entries.find_entry(hash(key), |entry| entry.key().as_str() == key).ok()?;
-        Some(found.remove().0)
+        let object = found.remove().0;
+        self.bytes -= object.bytes();
+        Some(object)
     }
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Cached<K>> {
@@ -57,6 +66,10 @@ impl<K> Table<K> {
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -214,7 +214,8 @@ mod tests {
         let store = Arc::new(Store::new());
         let (index, _) = Index::add(&store, "version", |version: &u64| Ok::<_, String>([*version]));
         assert!(set_visible(&store, &Visible::only(["ns0"])).is_empty());
-        let cluster = Cached::new(ObjectKey::cluster("c"), "uid", "9", crate::representation::Held::Full(Arc::new(9)));
+        let cluster =
+            Cached::new(ObjectKey::cluster("c"), "uid", "9", crate::representation::Held::Full(Arc::new(9)), 0);
         let batch = vec![Delta::Upsert(object(0, 1)), Delta::Upsert(object(1, 2)), Delta::Upsert(cluster)];
         assert_eq!(shown(&apply(&store, batch)), ["+ns0/o0@1", "+c@9"]);
         assert!(apply(&store, vec![Delta::Upsert(object(1, 3))]).is_empty());

@@ -65,6 +65,10 @@ struct Kept {
 }
 
 impl Representation<Slim> for Bytes {
+    fn held_bytes(&self, _held: &Held<Slim>, _document: &[u8]) -> usize {
+        1000
+    }
+
     fn hold(&self, document: &[u8]) -> Result<Held<Slim>, DecodeError> {
         serde_json::from_slice::<Slim>(document).map_err(DecodeError::from_json)?;
         Ok(Held::Lazy(Arc::new(Kept { bytes: document.to_vec(), reads: Arc::clone(&self.reads) })))
@@ -102,6 +106,9 @@ async fn objects_kept_as_bytes_are_decoded_only_when_read() {
     watch.event("MODIFIED", &object("a", 11));
     let event = events.next().await.unwrap();
     assert_eq!((informer.lister().list_cached().len(), reads.load(Ordering::SeqCst)), (2, 0), "nobody looked");
+    // What the form says, and "web/a" with its uid and "11", "web/b" with its uid and "2".
+    let uids: usize = informer.lister().list_cached().iter().map(|object| object.uid().len()).sum();
+    assert_eq!(informer.status().bytes, (2013 + uids) as u64);
 
     let Event::Updated { old, new } = &event else { panic!("{event:?}") };
     assert_eq!((old.resource_version(), new.resource_version()), ("1", "11"));

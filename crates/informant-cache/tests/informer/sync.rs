@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use informant_cache::{InformerState, RelistReason, SharedInformer};
+use informant_cache::{InformerState, RelistReason, SharedInformer, WatchRestartReason};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -293,7 +293,8 @@ async fn a_quiet_watch_is_resumed_from_its_last_bookmark_and_repeats_nothing() {
     let watch = request.open();
     watch.event("ADDED", &object("b", 5001));
     assert_eq!(next(&mut events).await, "+web/b@5001");
-    assert_eq!((informer.status().counters.watch_restarts, informer.status().counters.lists), (1, 1));
+    let counters = informer.status().counters;
+    assert_eq!((counters.watch_restarts, counters.lists), ([(WatchRestartReason::Ended, 1)].into(), 1));
     assert_eq!(informer.state(), InformerState::Synced);
     factory.shutdown().await;
 }

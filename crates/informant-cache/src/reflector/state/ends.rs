@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{
-    FAILED_WATCHES_MAX, Kind, LIST_RESTARTS_MAX, Listing, Output, Plan, RECENT_LIST, State, Step, StoreAction,
+    FAILED_WATCHES_MAX, Input, Kind, LIST_RESTARTS_MAX, Listing, Output, Plan, RECENT_LIST, State, Step, StoreAction,
     UNFINISHED_STREAMS_MAX, WATCH_FLOOR,
 };
 use crate::error::RequestError;
-use crate::status::RelistReason;
+use crate::status::{RelistReason, WatchRestartReason};
 
 impl State {
     /// A stream is over: the server ended it, or it broke.
@@ -188,6 +188,32 @@ impl State {
                 self.relist_later(now, RelistReason::WatchError, &error)
             }
         }
+    }
+
+    /// Keeps why a watch is over, for when it's opened again.
+    pub(super) fn note_watch_end(&mut self, now: Duration, input: &Input) {
+        let Step::Watching { opened, .. } = self.step else { return };
+        let by_kind = |error: &RequestError, otherwise| match error.kind {
+            Kind::TooManyRequests => WatchRestartReason::TooManyRequests,
+            Kind::ConnectionRefused => WatchRestartReason::Refused,
+            Kind::Forbidden | Kind::Unauthorized => WatchRestartReason::Denied,
+            Kind::Expired
+            | Kind::ResourceVersionTooLarge
+            | Kind::NotFound
+            | Kind::Invalid
+            | Kind::Server
+            | Kind::Connection
+            | Kind::Malformed => otherwise,
+        };
+        self.watch_end = Some(match input {
+            Input::Ended if now.saturating_sub(opened) < WATCH_FLOOR => WatchRestartReason::Short,
+            Input::Ended => WatchRestartReason::Ended,
+            Input::Broken(_) => WatchRestartReason::Broken,
+            Input::Idle(_) => WatchRestartReason::Idle,
+            Input::ErrorEvent(error) => by_kind(error, WatchRestartReason::ErrorEvent),
+            Input::Failed(error) => by_kind(error, WatchRestartReason::Failed),
+            _ => return,
+        });
     }
 
     /// A watch is over. If it lasted, the server is well, and what failed before is forgotten.

@@ -22,7 +22,7 @@ impl State {
     pub(super) fn check(&mut self) -> Output {
         self.step = Step::Waiting(Plan::Check);
         let next = Next::Check { refused: self.refusal.is_some() };
-        Output { store: StoreAction::Discard, next, relist: None, rewatch: false }
+        Output { store: StoreAction::Discard, next, relist: None, rewatch: None }
     }
 
     /// Whether it waits for a kind, so that news of CRDs may end the delay.

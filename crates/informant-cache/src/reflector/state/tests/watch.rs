@@ -32,7 +32,7 @@ fn a_watch_that_ends_as_it_should_is_opened_again_at_once_where_it_ended() {
     let mut run = Run::synced_at("10");
     run.change(ChangeKind::Modified, "11").later(SECOND).step(Input::Ended);
     assert_eq!(run.sent, ["LIST \"0\" 500", "WATCH \"10\"", "WATCH \"11\""]);
-    assert!(run.output.rewatch);
+    assert_eq!(run.output.rewatch, Some(WatchRestartReason::Ended));
     assert!(run.waited.is_empty(), "{:?}", run.waited);
 }
 
@@ -317,4 +317,30 @@ fn delays_start_over_after_a_watch_that_lasted() {
         .step(Input::Broken(error(Kind::Connection)))
         .step(Input::Failed(error(Kind::ConnectionRefused)));
     assert!(matches!(run.output.next, Next::Wait(delay) if delay < 2 * SECOND), "{:?}", run.output);
+}
+
+#[test]
+fn a_watch_that_is_opened_again_says_how_the_last_one_ended() {
+    use WatchRestartReason as Reason;
+    for (end, reason) in [
+        (Input::Ended, Reason::Ended),
+        (Input::Broken(error(Kind::Connection)), Reason::Broken),
+        (Input::Idle(error(Kind::Connection)), Reason::Idle),
+        (Input::Failed(error(Kind::ConnectionRefused)), Reason::Refused),
+        (Input::Failed(error(Kind::TooManyRequests)), Reason::TooManyRequests),
+        (Input::Failed(error(Kind::Server)), Reason::Failed),
+        (Input::ErrorEvent(error(Kind::Unauthorized)), Reason::Denied),
+        (Input::ErrorEvent(error(Kind::TooManyRequests)), Reason::TooManyRequests),
+    ] {
+        let mut run = Run::synced_at("10");
+        run.later(9 * SECOND).step(end);
+        if run.output.rewatch.is_none() {
+            run.later(9 * SECOND).step(Input::WaitOver);
+        }
+        assert_eq!(run.output.rewatch, Some(reason));
+    }
+    let mut run = Run::synced_at("10");
+    run.change(ChangeKind::Added, "11").step(Input::Ended);
+    run.later(SECOND).step(Input::WaitOver);
+    assert_eq!(run.output.rewatch, Some(Reason::Short));
 }
