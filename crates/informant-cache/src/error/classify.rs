@@ -79,7 +79,7 @@ impl RequestError {
         let message = match (text, reason) {
             ("", "") => format!("code {number}"),
             ("", reason) => format!("{reason} ({number})"),
-            (text, _) => format!("{text} ({number})"),
+            (text, _) => format!("{} ({number})", scrub::text(text)),
         };
         let retry_after = status.details.as_ref().and_then(|details| details.retry_after_seconds);
         Self {
