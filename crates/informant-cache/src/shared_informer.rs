@@ -220,7 +220,8 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
     ///
     /// # Errors
     /// At once when that can't happen without somebody's help: the informer isn't started, has stopped, or is
-    /// forbidden. The informer goes on (it also tries again if forbidden), and this may be called again.
+    /// forbidden. The informer goes on (it also tries again if forbidden), and this may be called again. A cache that was
+    /// complete once is no error, also after the informer has stopped.
     ///
     /// # Cancel safety
     /// Nothing is lost; it may be used in `select!`.

@@ -38,15 +38,15 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
     }
 
     /// Waits until the cache shows everything up to a resource version: that of an object that was just written, say.
-    /// After it, the lister finds that write or what came of it since.
+    /// After it, the lister finds that write or what came of it since, if the object is in the informer's scope.
     ///
     /// Versions are compared as numbers, which Kubernetes promises within one resource. A quiet resource gets there with
     /// the next bookmark of its watch, about a minute at most; so a version of this very resource comes quickly, and one
     /// of another resource may not.
     ///
     /// # Errors
-    /// If the versions aren't numbers, or the informer isn't started, has failed or stopped. A lost connection is no
-    /// error: put a timeout around this.
+    /// If the versions aren't numbers, or the informer isn't started, has failed or stopped and its cache isn't there yet.
+    /// A lost connection is no error: put a timeout around this.
     ///
     /// # Cancel safety
     /// Nothing is lost; it may be used in `select!`.
