@@ -25,6 +25,7 @@ use crate::store::Store;
 /// # use k8s_openapi::api::core::v1::ConfigMap;
 /// # fn edit(lister: Lister<ConfigMap>, key: ObjectKey) {
 /// if let Some(object) = lister.get(&key) {
+///     // Public report C-046 (tilt-dev/tilt#3868).
 ///     object.immutable = Some(true); // an `Arc` gives no access for writing
 /// }
 /// # }

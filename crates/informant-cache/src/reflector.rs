@@ -9,6 +9,7 @@
 mod body;
 mod decoder;
 mod list;
+mod shown;
 mod state;
 mod stream;
 
@@ -17,7 +18,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +31,7 @@ use crate::error::{RequestError, RequestErrorKind};
 use crate::parts::{Extent, Part};
 use crate::request::Request;
 use crate::shared_informer::Shared;
-use crate::status::{InformerState, LastError, RelistReason};
+use crate::status::{InformerState, RelistReason};
 use crate::store::Progress;
 
 /// After a bug of ours: how long to wait before the task starts over.
@@ -53,7 +53,11 @@ pub(crate) async fn run<K: Send + Sync + 'static>(informer: &Shared<K>, part: &P
             counters.restarts += 1;
             *counters.relists.entry(RelistReason::Internal).or_default() += 1;
         });
-        informer.status.failed(&RequestError::new(RequestErrorKind::Malformed, "the informer's task panicked"));
+        let reason = "the informer's task panicked; it starts over";
+        informer.status.failed(&RequestError::new(RequestErrorKind::Malformed, reason));
+        let (since, reason) = (informer.status.clock().now(), reason.to_owned());
+        let state = InformerState::Retrying { since, kind: RequestErrorKind::Malformed, reason };
+        part.set_state(&informer.status, state);
         tokio::select! {
             biased;
             () = cancel.cancelled() => return,
@@ -75,6 +79,8 @@ struct Reflector<'a, K> {
     origin: Instant,
     /// The phase that the status shows.
     shown: Phase,
+    /// The name of the state that the log told of last.
+    told: Option<&'static str>,
     /// Whether the server has sent a bookmark on the watch at hand, so that others will follow.
     bookmarked: bool,
     /// The right to take in a first state.
@@ -106,6 +112,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             arrived: Instant::now(),
             origin: Instant::now(),
             shown: Phase::Starting,
+            told: None,
             bookmarked: false,
             slot: None,
             sight: None,
@@ -267,35 +274,6 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             Extent::Changes,
             Instant::now(),
         );
-    }
-
-    fn show_phase(&mut self) {
-        self.shown = self.state.phase().clone();
-        let status = &self.informer.status;
-        let now = || status.clock().now();
-        let before = self.part.state(status);
-        let since = |kept: Option<Timestamp>| kept.unwrap_or_else(now);
-        let state = match self.state.phase() {
-            Phase::Starting => InformerState::Starting,
-            Phase::Listing => InformerState::Listing,
-            Phase::Synced => InformerState::Synced,
-            Phase::Missing(absence) => {
-                let kept = if let InformerState::Missing { since, .. } = before { Some(since) } else { None };
-                let Absence { cause, reason, checked_by, error } = absence.clone();
-                let last_error = error.map(|error| LastError { at: now(), kind: error.kind, message: error.message });
-                InformerState::Missing { since: since(kept), cause, reason, checked_by, last_error }
-            }
-            Phase::Forbidden(error) => {
-                let kept = if let InformerState::Forbidden { since, .. } = before { Some(since) } else { None };
-                InformerState::Forbidden { since: since(kept), reason: error.message.clone() }
-            }
-            Phase::Retrying(error) => {
-                let kept = if let InformerState::Retrying { since, .. } = before { Some(since) } else { None };
-                InformerState::Retrying { since: since(kept), kind: error.kind, reason: error.message.clone() }
-            }
-            Phase::Failed(error) => InformerState::Failed { since: now(), reason: error.message.clone() },
-        };
-        self.part.set_state(status, state);
     }
 }
 

@@ -28,6 +28,7 @@ fn huge(name: &str, bytes: usize) -> String {
     )
 }
 
+/// Public report C-024 (kubernetes/kubernetes#57705).
 #[tokio::test(start_paused = true)]
 async fn one_object_that_cannot_be_decoded_is_skipped_counted_and_named_and_the_rest_goes_on() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());

@@ -157,11 +157,18 @@ async fn a_time_that_is_none_makes_one_bad_object() {
         "2021-03-09T10:32:01+02:00",
     ];
     let mut items: Vec<_> = good.iter().enumerate().map(|(at, time)| dated(&format!("good{at}"), time)).collect();
+    // An offset without its colon isn't of RFC 3339, so nothing of ours writes it; there's no doubt what it means, though.
+    items.push(dated("loose", "2021-03-09T10:32:01+0000"));
     items.push(dated("bad", "nine o'clock"));
     server.sync("10", &items).await;
     informer.wait_synced().await.unwrap();
     let status = informer.status();
-    assert_eq!((informer.lister().len(), status.undecodable.len()), (4, 1));
+    assert_eq!((informer.lister().len(), status.undecodable.len()), (5, 1));
+    let time = |name: &str| {
+        let map = informer.lister().get(&format!("web/{name}").parse().unwrap()).unwrap();
+        serde_json::to_value(&map.metadata.creation_timestamp).unwrap()
+    };
+    assert_eq!((time("loose"), time("good3")), (time("good0"), json!("2021-03-09T08:32:01Z")));
     let reason = &status.undecodable["web/bad"];
     assert!(reason.starts_with("metadata.creationTimestamp") && !reason.contains("o'clock"), "{reason}");
     factory.shutdown().await;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod factory;
+mod failures;
 mod faults;
 mod handlers;
 mod index;
@@ -16,6 +17,7 @@ mod options;
 mod own_handlers;
 mod reading;
 mod relists;
+mod reports;
 mod representation;
 mod scripted;
 mod sockets;

@@ -238,6 +238,7 @@ async fn a_delete_goes_by_key_whatever_the_object_looks_like() {
     factory.shutdown().await;
 }
 
+/// Public report C-020 (kube-rs/kube#1199).
 #[tokio::test(start_paused = true)]
 async fn an_empty_list_in_any_form_is_synced_and_empty() {
     for body in [
@@ -258,7 +259,7 @@ async fn an_empty_list_in_any_form_is_synced_and_empty() {
     }
 }
 
-/// A list without metadata: the watch must not lose what happened meanwhile.
+/// A list without metadata: the watch must not lose what happened meanwhile. Public report C-020 (kube-rs/kube#1199).
 #[tokio::test(start_paused = true)]
 async fn a_list_without_a_resource_version_is_followed_by_a_watch_that_sends_what_is_there() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
@@ -275,7 +276,8 @@ async fn a_list_without_a_resource_version_is_followed_by_a_watch_that_sends_wha
     factory.shutdown().await;
 }
 
-/// client-go fact 26: a bookmark alone moves the point from which a watch is resumed.
+/// client-go fact 26: a bookmark alone moves the point from which a watch is resumed. Public report C-029
+/// (kube-rs/kube#219).
 #[tokio::test(start_paused = true)]
 async fn a_quiet_watch_is_resumed_from_its_last_bookmark_and_repeats_nothing() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
