@@ -21,9 +21,10 @@ use crate::args::{Cli, Command};
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
-    // What the client logs of a failed request, the command says itself, and once.
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| "warn,kube_client=off,rustls_platform_verifier=off".into());
+    // What the client logs of a failed request, and an informer of its state, the command says itself, and once.
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| {
+        "warn,informant_cache::reflector::shown=off,kube_client=off,rustls_platform_verifier=off".into()
+    });
     let color = std::io::stderr().is_terminal();
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(color).with_writer(std::io::stderr).init();
     let ended = match cli.command {
