@@ -143,6 +143,14 @@ pub struct NotSynced {
     pub state: InformerState,
 }
 
+impl std::error::Error for NotSynced {}
+
+impl fmt::Display for NotSynced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not synced: {} ({})", self.informer, self.state)
+    }
+}
+
 impl std::error::Error for SyncError {}
 
 impl fmt::Display for SyncError {

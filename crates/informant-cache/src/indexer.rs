@@ -6,6 +6,7 @@
 //! object is missing in that index, and named there with the reason.
 
 use std::any::Any;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -129,21 +130,33 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Ind
         &self.registration.name
     }
 
-    /// The objects that have this value, in no particular order.
+    /// The objects that have this value, in no particular order. An index of `String`s is asked with a `&str`.
     #[must_use]
-    pub fn get(&self, value: &V) -> Vec<Arc<K>> {
+    pub fn get<Q>(&self, value: &Q) -> Vec<Arc<K>>
+    where
+        V: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
         self.cached(value).iter().map(Cached::object).collect()
     }
 
     /// As [`get`](Self::get), without decoding the objects.
     #[must_use]
-    pub fn cached(&self, value: &V) -> Vec<Cached<K>> {
+    pub fn cached<Q>(&self, value: &Q) -> Vec<Cached<K>>
+    where
+        V: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
         self.ask(|index| index.objects.get(value).map(|found| found.iter().cloned().collect()))
     }
 
     /// The keys of the objects that have this value, sorted.
     #[must_use]
-    pub fn keys(&self, value: &V) -> Vec<ObjectKey> {
+    pub fn keys<Q>(&self, value: &Q) -> Vec<ObjectKey>
+    where
+        V: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
         let mut keys: Vec<ObjectKey> =
             self.ask(|index| index.objects.get(value).map(|found| found.iter().map(|one| one.key().clone()).collect()));
         keys.sort_unstable();
