@@ -94,6 +94,7 @@ async fn follow_set<K: Send + Sync + 'static>(informer: &Shared<K>, set: &Namesp
             }
             parts.remove(&namespace);
             informer.remove_namespace(&namespace);
+            informer.status.set_undecodable(Some(&namespace), BTreeMap::new());
         }
         for namespace in names {
             let Entry::Vacant(entry) = followed.entry(namespace) else { continue };

@@ -31,6 +31,16 @@ pub(super) async fn send<K: Send + Sync + 'static>(
     part: Option<&str>,
     list_or_watch: &Request,
 ) -> Result<Answer, RequestError> {
+    if let Some(namespace) = part.or(informer.scope.namespace())
+        && !is_namespace_name(namespace)
+    {
+        // A path with it may be another one (`..`), or that of no resource at all, and the answer to that would mislead.
+        let message = format!(
+            "{namespace:?} can't be the name of a namespace, so nothing is asked: it takes 1 to 63 of a-z, 0-9 and '-', \
+             with '-' neither first nor last"
+        );
+        return Err(RequestError::new(RequestErrorKind::Invalid, message));
+    }
     let url = list_or_watch.url(&informer.followed_resource(), &informer.scope, part);
     let mut request = http::Request::get(url);
     if !matches!(list_or_watch, Request::List { .. }) {
@@ -60,6 +70,12 @@ pub(crate) async fn answer<K: Send + Sync + 'static>(
     }
     let body = answer.beginning().await;
     Err(RequestError::from_answer(parts.status, &parts.headers, &body))
+}
+
+/// Whether a namespace can be called that.
+fn is_namespace_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=63).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('-') && !name.ends_with('-')
 }
 
 impl Answer {

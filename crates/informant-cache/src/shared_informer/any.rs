@@ -55,10 +55,13 @@ impl<K: Send + Sync + 'static> AnyInformer for Shared<K> {
             }
         }
         self.status.set_state(InformerState::Starting);
+        // Made here, not by the task: a runtime that has ended drops the task unseen.
+        let running = StopAtEnd(self);
         tasks.spawn(async move {
+            let informer = &running.0;
             let run = async {
-                self.wait_for_turn(awaits).await;
-                parts::run(&self, &cancel).await;
+                informer.wait_for_turn(awaits).await;
+                parts::run(informer, &cancel).await;
             };
             tokio::select! {
                 // Being cancelled goes before any work.
@@ -66,17 +69,20 @@ impl<K: Send + Sync + 'static> AnyInformer for Shared<K> {
                 () = cancel.cancelled() => {}
                 () = run => {}
             }
-            self.stop();
+            drop(running);
         });
     }
 
     fn cancel(&self) {
         let never_ran = {
-            let handlers = lock(&self.handlers);
+            let mut handlers = lock(&self.handlers);
             if let Some((_, cancel)) = &handlers.running {
                 cancel.cancel();
             }
-            handlers.running.is_none()
+            let never_ran = handlers.running.is_none();
+            // At once, so that it can't be started in between.
+            handlers.stopped |= never_ran;
+            never_ran
         };
         if never_ran {
             self.stop();
@@ -97,5 +103,15 @@ impl<K: Send + Sync + 'static> AnyInformer for Shared<K> {
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
+    }
+}
+
+/// Notes that an informer has stopped, also when its runtime ended and took the task along: whoever waits on another
+/// runtime is let go.
+struct StopAtEnd<K: Send + Sync + 'static>(Arc<Shared<K>>);
+
+impl<K: Send + Sync + 'static> Drop for StopAtEnd<K> {
+    fn drop(&mut self) {
+        self.0.stop();
     }
 }

@@ -7,6 +7,7 @@ mod factory;
 mod failures;
 mod faults;
 mod handlers;
+mod hostile;
 mod index;
 mod initial_state;
 mod leaks;
