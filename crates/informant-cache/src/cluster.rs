@@ -128,10 +128,11 @@ impl Cluster {
     /// A server that wants no credentials, for example `http://127.0.0.1:8001` of `kubectl proxy`.
     ///
     /// # Errors
-    /// [`ClusterError::Url`] when `url` has no scheme and host.
+    /// [`ClusterError::Url`] when `url` isn't one of HTTP or HTTPS with a host.
     pub fn from_url(url: &str) -> Result<Self, ClusterError> {
+        let speaks_http = |uri: &http::Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
         match url.parse::<http::Uri>() {
-            Ok(uri) if uri.scheme().is_some() && uri.host().is_some() => Self::from_config(Config::new(uri)),
+            Ok(uri) if speaks_http(&uri) => Self::from_config(Config::new(uri)),
             _ => Err(ClusterError::Url { url: url.to_owned() }),
         }
     }
@@ -204,6 +205,8 @@ impl Cluster {
         if link.renewed.is_some_and(|renewed| renewed.elapsed() < RENEWAL_FLOOR) {
             return None;
         }
+        // Noted before, so that a request that's given up meanwhile doesn't have the next one do it again at once.
+        lock(&self.inner.link).renewed = Some(Instant::now());
         // It reads files and may run a plugin, which can take its time.
         let made = tokio::task::spawn_blocking(|| connect::client(config)).await;
         let mut link = lock(&self.inner.link);
@@ -239,5 +242,57 @@ impl From<&Self> for Cluster {
 impl From<Client> for Cluster {
     fn from(client: Client) -> Self {
         Self::from_client(client)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use informant_apiserver::scripted::Script;
+
+    use super::*;
+
+    /// One renewal a minute, however many informers are refused and however often.
+    #[tokio::test]
+    async fn a_storm_of_refusals_makes_the_client_anew_once_a_minute() {
+        let mut script = Script::of("v1", "ConfigMap");
+        let listening = script.listen().await.unwrap();
+        let cluster = Cluster::from_url(&listening.url()).unwrap();
+        let refusing = async {
+            loop {
+                script.request().await.fail(401, "Unauthorized");
+            }
+        };
+        let storm = || async {
+            for _ in 0..3 {
+                let requests = (0..50).map(|_| cluster.send(Request::get("/api/v1/pods").body(()).unwrap()));
+                for answer in futures::future::join_all(requests).await {
+                    assert_eq!(answer.unwrap().status(), StatusCode::UNAUTHORIZED);
+                }
+            }
+            cluster.link().generation
+        };
+        let storms = async {
+            assert_eq!(storm().await, 1);
+            // The sockets are real, so only this minute is skipped.
+            tokio::time::pause();
+            tokio::time::advance(RENEWAL_FLOOR).await;
+            tokio::time::resume();
+            assert_eq!(storm().await, 2);
+        };
+        tokio::select! {
+            () = refusing => {}
+            () = storms => {}
+        }
+    }
+
+    #[tokio::test]
+    async fn only_urls_of_http_are_taken() {
+        for url in ["http://127.0.0.1:8001", "https://example.org"] {
+            assert!(Cluster::from_url(url).is_ok(), "{url}");
+        }
+        for url in ["ftp://127.0.0.1", "file:///etc/hosts", "127.0.0.1:8001", "localhost", "/", "", "http://"] {
+            assert!(matches!(Cluster::from_url(url), Err(ClusterError::Url { .. })), "{url}");
+        }
     }
 }
