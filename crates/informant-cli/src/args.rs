@@ -70,7 +70,7 @@ pub struct WatchArgs {
     #[arg(value_name = "RESOURCE[.GROUP]", value_parser = resource_name)]
     pub resource: String,
     /// The namespace; the kubeconfig's own if left out
-    #[arg(short, long, conflicts_with = "all_namespaces")]
+    #[arg(short, long, conflicts_with = "all_namespaces", value_parser = namespace_name)]
     pub namespace: Option<String>,
     /// All namespaces
     #[arg(short = 'A', long)]
@@ -128,6 +128,16 @@ fn resource_name(text: &str) -> Result<String, String> {
     }
 }
 
+/// A name that a namespace can have.
+fn namespace_name(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=63).contains(&text.len()) && text.chars().all(allowed) && !text.starts_with('-') && !text.ends_with('-') {
+        Ok(text.to_owned())
+    } else {
+        Err("a namespace is called by 1 to 63 of a-z, 0-9 and '-', with '-' neither first nor last".to_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +155,16 @@ mod tests {
         }
         for name in ["", ".", "po,svc", "pods/x", "pods.", "a b"] {
             assert!(resource_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_namespace_is_called_as_namespaces_are() {
+        for name in ["web", "a", "team-1"] {
+            assert_eq!(namespace_name(name).as_deref(), Ok(name));
+        }
+        for name in ["", "Web", "-a", "a-", "a.b", "a/b", "..", &"a".repeat(64)] {
+            assert!(namespace_name(name).is_err(), "{name}");
         }
     }
 

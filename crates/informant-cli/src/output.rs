@@ -2,6 +2,9 @@
 
 use std::io::{self, Write};
 
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
 /// What a command failed with: one sentence that says what to do.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -20,6 +23,21 @@ pub fn line(text: &str) -> Result<(), Error> {
 /// Whether the reader of our output has gone, as with `informant watch pods | head -1`.
 pub fn is_broken_pipe(error: &Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Ends when the reader of our output has gone, also when there's nothing to write; never if that can't be seen, as with
+/// a file.
+///
+/// # Errors
+/// Always: the broken pipe, as a write would give it.
+pub async fn reader_gone() -> Result<(), Error> {
+    match AsyncFd::with_interest(io::stdout(), Interest::ERROR) {
+        Ok(out) => match out.ready(Interest::ERROR).await {
+            Ok(_) => Err(io::Error::from(io::ErrorKind::BrokenPipe).into()),
+            Err(_) => std::future::pending().await,
+        },
+        Err(_) => std::future::pending().await,
+    }
 }
 
 /// An error and its causes in one line, each said once.

@@ -174,13 +174,34 @@ fn watch_waits_for_a_kind_that_isnt_there_yet() {
     assert_eq!(watch.line(), "default/first");
 }
 
+/// Nothing has to happen for it: the reader's end alone is seen.
+#[test]
+fn watch_ends_when_nobody_reads_any_more() {
+    let (_server, url) = server();
+    create_config_map(&url, "one", "a");
+    let mut watch = Running::start(&["watch", "configmaps", "-l", "team", "-o", "name", "--server", &url]);
+    assert_eq!(watch.line(), "default/one");
+    let Running { child, lines } = &mut watch;
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(writer);
+    let nothing = ChildStdout::from(std::os::fd::OwnedFd::from(reader));
+    drop(std::mem::replace(lines, BufReader::new(nothing)));
+    let ended = (0..100).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        child.try_wait().unwrap()
+    });
+    assert!(ended.expect("it still runs").success());
+}
+
 #[test]
 fn what_cant_be_done_is_said_in_one_sentence() {
     let (_server, url) = server();
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["watch", "gizmos", "--once", "--server", &url], "the server has no resource 'gizmos'"),
         (&["watch", "pods", "--once", "--server", "http://127.0.0.1:1"], "Connection refused"),
         (&["watch", "pods", "--server", "nonsense"], "'nonsense' is no URL of an API server"),
+        (&["watch", "pods", "--server", "ftp://127.0.0.1"], "'ftp://127.0.0.1' is no URL of an API server"),
+        (&["watch", "pods", "--server", "127.0.0.1:8001"], "'127.0.0.1:8001' is no URL of an API server"),
         (
             &["watch", "pods", "--kubeconfig", "/nonexistent/kubeconfig"],
             "the kubeconfig /nonexistent/kubeconfig can't be used",
@@ -194,4 +215,5 @@ fn what_cant_be_done_is_said_in_one_sentence() {
         assert!(err.contains(said) && err.starts_with("informant: ") && err.trim_end().lines().count() == 1, "{err}");
     }
     assert_eq!(run(&["watch"]).0.status.code(), Some(2));
+    assert_eq!(run(&["watch", "pods", "-n", "Web/x", "--server", &url]).0.status.code(), Some(2));
 }

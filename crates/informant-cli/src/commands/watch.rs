@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 
 use crate::args::{Output, WatchArgs};
 use crate::changes::changed_paths;
-use crate::output::{Error, chain, line};
+use crate::output::{Error, chain, line, reader_gone};
 use crate::resolve::{Resolved, resolve};
 use crate::{clock, connect};
 
 /// How often discovery is asked for a kind that isn't there, at first and at most.
 const DISCOVERY_DELAY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+/// What helps against a refusal.
+const GRANT: &str = "grant this user the verbs list and watch on it";
 /// With `--once`: how long the first list may take before the command gives up.
 const ONCE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often the informer's state is looked at, to say on standard error when it is in trouble.
@@ -30,6 +32,7 @@ pub async fn run(args: WatchArgs) -> Result<(), Error> {
     let resolved = tokio::select! {
         biased;
         () = &mut stop => return Ok(()),
+        gone = reader_gone() => return gone,
         resolved = find(&args, &cluster) => resolved?,
     };
     let factory = InformerFactory::new(&cluster);
@@ -111,7 +114,10 @@ async fn print_once(
                 return Err(format!("not synced after {} s: {} ({})", ONCE_TIMEOUT.as_secs(), status.informer, status.state).into());
             }
         },
-        state = trouble => return Err(format!("'{}' can't be listed: {state}", args.resource).into()),
+        state = trouble => {
+            let grant = matches!(state, InformerState::Forbidden { .. }).then(|| format!("; {GRANT}"));
+            return Err(format!("'{}' can't be listed: {state}{}", args.resource, grant.unwrap_or_default()).into());
+        }
     }
     let mut objects = informer.lister().list_cached();
     objects.sort_by(|a, b| a.key().cmp(b.key()));
@@ -132,14 +138,17 @@ async fn print_events(
     factory.start(shutdown)?;
     let mut states = tokio::time::interval(STATE_INTERVAL);
     let mut said = Trouble::None;
+    let gone = reader_gone();
+    tokio::pin!(gone);
     loop {
         tokio::select! {
             biased;
             () = &mut stop => return Ok(()),
             event = events.next() => match event {
                 Some(event) => print(args.output, &event)?,
-                None => return Ok(()),
+                None => return Err(format!("the informer ended: {}", informer.state()).into()),
             },
+            gone = &mut gone => return gone,
             _ = states.tick() => said = say_trouble(&informer.status().state, said),
         }
     }
@@ -172,7 +181,8 @@ fn say_trouble(state: &InformerState, said: Trouble) -> Trouble {
         (before, now) if before == now => {}
         (_, Trouble::None) => eprintln!("informant: synced again"),
         (_, Trouble::Missing) => eprintln!("informant: {state}; waiting for it"),
-        (_, Trouble::Forbidden | Trouble::Retrying) => eprintln!("informant: {state}; trying again"),
+        (_, Trouble::Forbidden) => eprintln!("informant: {state}; {GRANT}; trying again"),
+        (_, Trouble::Retrying) => eprintln!("informant: {state}; trying again"),
     }
     trouble
 }
