@@ -2,9 +2,6 @@
 
 use std::io::{self, Write};
 
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-
 /// What a command failed with: one sentence that says what to do.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -25,19 +22,19 @@ pub fn is_broken_pipe(error: &Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Ends when the reader of our output has gone, also when there's nothing to write; never if that can't be seen, as with
-/// a file.
-///
-/// # Errors
-/// Always: the broken pipe, as a write would give it.
-pub async fn reader_gone() -> Result<(), Error> {
-    match AsyncFd::with_interest(io::stdout(), Interest::ERROR) {
-        Ok(out) => match out.ready(Interest::ERROR).await {
-            Ok(_) => Err(io::Error::from(io::ErrorKind::BrokenPipe).into()),
-            Err(_) => std::future::pending().await,
-        },
-        Err(_) => std::future::pending().await,
+/// Whether the reader of our output has gone, also when there's nothing to write; no if that can't be seen, as with a file.
+pub fn reader_is_gone() -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+        let stdout = io::stdout();
+        // Nothing is asked for: that the other end is closed is told in any case.
+        let mut out = [PollFd::new(&stdout, PollFlags::empty())];
+        poll(&mut out, Some(&Timespec::default())).is_ok() && out[0].revents().contains(PollFlags::ERR)
     }
+    #[cfg(not(unix))]
+    false
 }
 
 /// An error and its causes in one line, each said once.

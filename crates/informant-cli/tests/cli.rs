@@ -176,6 +176,7 @@ fn watch_waits_for_a_kind_that_isnt_there_yet() {
 
 /// Nothing has to happen for it: the reader's end alone is seen.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "another process's end is waited for, in real time")]
 fn watch_ends_when_nobody_reads_any_more() {
     let (_server, url) = server();
     create_config_map(&url, "one", "a");

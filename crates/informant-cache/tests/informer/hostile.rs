@@ -1,5 +1,11 @@
 //! What careless users and broken surroundings do to an informer.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::type_complexity,
+    reason = "misuse takes tasks of its own; each is awaited or dropped on purpose"
+)]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

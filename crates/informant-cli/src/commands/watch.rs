@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Output, WatchArgs};
 use crate::changes::changed_paths;
-use crate::output::{Error, chain, line, reader_gone};
+use crate::output::{Error, chain, line, reader_is_gone};
 use crate::resolve::{Resolved, resolve};
 use crate::{clock, connect};
 
@@ -32,7 +32,6 @@ pub async fn run(args: WatchArgs) -> Result<(), Error> {
     let resolved = tokio::select! {
         biased;
         () = &mut stop => return Ok(()),
-        gone = reader_gone() => return gone,
         resolved = find(&args, &cluster) => resolved?,
     };
     let factory = InformerFactory::new(&cluster);
@@ -138,8 +137,6 @@ async fn print_events(
     factory.start(shutdown)?;
     let mut states = tokio::time::interval(STATE_INTERVAL);
     let mut said = Trouble::None;
-    let gone = reader_gone();
-    tokio::pin!(gone);
     loop {
         tokio::select! {
             biased;
@@ -148,8 +145,12 @@ async fn print_events(
                 Some(event) => print(args.output, &event)?,
                 None => return Err(format!("the informer ended: {}", informer.state()).into()),
             },
-            gone = &mut gone => return gone,
-            _ = states.tick() => said = say_trouble(&informer.status().state, said),
+            _ = states.tick() => {
+                if reader_is_gone() {
+                    return Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into());
+                }
+                said = say_trouble(&informer.status().state, said);
+            }
         }
     }
 }
