@@ -82,7 +82,7 @@ async fn synced_within(informer: &SharedInformer<DynamicObject>, time: Duration)
     assert!(since.elapsed() <= time, "synced after {:?}", since.elapsed());
 }
 
-/// Public report C-090 (kubernetes-sigs/controller-runtime#2589). Istio facts 11, 14 and 18.
+/// Public report C-090 (kubernetes-sigs/controller-runtime#2589). Istio facts 11, 12, 14 and 18.
 #[tokio::test(start_paused = true)]
 async fn an_informer_starts_at_once_when_its_crd_comes_however_long_it_waited() {
     let (server, cancel) = (server(), CancellationToken::new());
@@ -92,6 +92,7 @@ async fn an_informer_starts_at_once_when_its_crd_comes_however_long_it_waited() 
     let by_name = informer.index("name", |object: &DynamicObject| object.metadata.name.clone());
     let mut events = informer.subscribe();
     assert!(factory.crd_watch_status().is_none());
+    assert!(!informer.has_synced() && informer.lister().is_empty());
     factory.start(&cancel).unwrap();
     // Nothing there, and known not to be: the empty cache is the truth.
     assert_eq!(informer.wait_synced_or_absent().await, Ok(false));
@@ -110,6 +111,34 @@ async fn an_informer_starts_at_once_when_its_crd_comes_however_long_it_waited() 
     assert_eq!(by_name.keys(&"a".to_owned()).len(), 1);
     factory.shutdown().await;
     assert_eq!(server.watchers(), 0);
+}
+
+/// Istio facts 16 and 17, but that there's no callback to be called: an informer begins by itself, and once.
+#[tokio::test(start_paused = true)]
+async fn informers_of_a_kind_that_is_there_begin_once_and_wait_for_nothing() {
+    let (server, cancel) = (server(), CancellationToken::new());
+    make(&server, definition()).await;
+    create(&objects(&server), "a").await;
+    let front = Front::new(&server, OPEN);
+    let factory = front.builder().build();
+    let all = factory.dynamic(widgets()).full();
+    let scoped = factory.dynamic(widgets()).scope(Scope::namespaced("default")).full();
+    let (mut of_all, mut of_scoped) = (all.subscribe(), scoped.subscribe());
+    factory.start(&cancel).unwrap();
+    synced_within(&all, Duration::from_secs(1)).await;
+    let late = factory.dynamic(widgets()).scope(Scope::namespaced("other")).full();
+    synced_within(&late, Duration::from_secs(1)).await;
+    for events in [&mut of_all, &mut of_scoped] {
+        assert_eq!(next(events).await, "added default/a");
+        assert!(tokio::time::timeout(Duration::from_secs(60), events.next()).await.is_err());
+    }
+    for informer in [&all, &scoped, &late] {
+        assert!(informer.status().counters.relists.is_empty());
+    }
+    // No state of being missing without a look at CRDs or discovery.
+    assert!(factory.crd_watch_status().is_none());
+    assert_eq!(front.discoveries(), 0);
+    factory.shutdown().await;
 }
 
 /// Istio facts 9, 10 and 19.
@@ -158,6 +187,7 @@ async fn a_crd_that_is_not_established_is_waited_for() {
     factory.shutdown().await;
 }
 
+/// Istio fact 20.
 #[tokio::test(start_paused = true)]
 async fn a_kind_served_in_another_version_is_said_so_and_followed_once_the_version_is_served() {
     let (server, cancel) = (server(), CancellationToken::new());

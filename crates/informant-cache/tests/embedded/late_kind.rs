@@ -81,6 +81,7 @@ async fn a_handler_from_before_its_kind_was_served_can_be_removed_alone_after() 
 }
 
 /// Istio fact 35: handlers that are added at any moment while the kind appears are told of each object exactly once.
+/// Istio fact 13: its cache is read all the while.
 #[tokio::test(start_paused = true)]
 async fn a_handler_added_while_its_kind_appears_is_neither_lost_nor_told_twice() {
     let (server, cancel) = (server(), CancellationToken::new());

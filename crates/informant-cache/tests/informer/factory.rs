@@ -172,6 +172,8 @@ async fn an_informer_of_another_factory_can_be_registered() {
 }
 
 /// What orkestra's factory knows of missing kinds, with sets that add up.
+/// Istio fact 21, but that resources are named one by one: there are no patterns, and no list of exceptions to them; what's
+/// named is taken back by name. A version that isn't served is missing without being named.
 #[tokio::test(start_paused = true)]
 async fn a_resource_said_to_be_missing_sends_nothing_until_that_is_taken_back() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
