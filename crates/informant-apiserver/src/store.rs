@@ -24,7 +24,6 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub(crate) use self::cursor::{Cursor, Look};
@@ -35,6 +34,7 @@ pub(crate) use self::shelf::Scope;
 use self::shelf::{Shelf, key_of, object_key};
 use crate::object::set_meta;
 use crate::resource::StorageId;
+use crate::signal::{Listener, Signal};
 
 /// Bounds and seeds of a [`Store`].
 #[derive(Debug, Clone)]
@@ -99,7 +99,7 @@ pub(crate) struct Snapshot {
 struct Shared {
     state: RwLock<State>,
     /// Signals every commit of any kind.
-    news: watch::Sender<()>,
+    news: Signal,
     watches_started: AtomicU64,
     options: StoreOptions,
 }
@@ -136,7 +136,7 @@ impl Store {
         Self {
             shared: Arc::new(Shared {
                 state: RwLock::new(state),
-                news: watch::Sender::new(()),
+                news: Signal::default(),
                 watches_started: AtomicU64::new(0),
                 options,
             }),
@@ -215,15 +215,14 @@ impl Store {
     ///
     /// Nothing is lost when it's dropped.
     pub(crate) async fn wait_for_rv(&self, version: u64, patience: Duration) -> Result<u64, u64> {
-        let mut news = self.shared.news.subscribe();
+        let mut news = self.shared.news.listen();
         let deadline = Instant::now() + patience;
         loop {
             let current = self.current_rv();
             if current >= version {
                 return Ok(current);
             }
-            // The sender lives as long as `self`, so an error here can only be the timeout.
-            if tokio::time::timeout_at(deadline, news.changed()).await.is_err() {
+            if tokio::time::timeout_at(deadline, news.heard()).await.is_err() {
                 return Err(current);
             }
         }
@@ -313,8 +312,8 @@ impl Store {
     }
 
     /// A subscription to every commit of any kind.
-    fn subscribe(&self) -> watch::Receiver<()> {
-        self.shared.news.subscribe()
+    fn subscribe(&self) -> Listener {
+        self.shared.news.listen()
     }
 
     /// One write. `decide` sees the present object and the version that the write would get; `None` removes the object.
@@ -338,7 +337,7 @@ impl Store {
             (object, concerned)
         };
         wake(concerned);
-        self.shared.news.send_replace(());
+        self.shared.news.give();
         Ok(object)
     }
 
@@ -379,9 +378,9 @@ impl State {
 }
 
 /// Gives signals, with no lock held: a waker may run whatever it likes.
-fn wake(signals: Vec<watch::Sender<()>>) {
+fn wake(signals: Vec<Signal>) {
     for signal in signals {
-        signal.send_replace(());
+        signal.give();
     }
 }
 

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use super::label_bits::LabelBits;
 use super::shelf::Shelf;
 use super::{Change, Expired, Interest, Scope, Store};
 use crate::resource::StorageId;
+use crate::signal::Listener;
 
 /// How many changes one look may pass over, so that the lock is held for microseconds.
 const LOOK: usize = 1024;
@@ -23,7 +22,7 @@ pub(crate) struct Cursor {
     label: LabelBits,
     version: u64,
     endings: u64,
-    news: watch::Receiver<()>,
+    news: Listener,
 }
 
 /// What a [`Cursor`] found.
@@ -121,7 +120,7 @@ impl Cursor {
     /// Reads on over at most [`LOOK`] changes; `Changes` may be empty then, with more to come.
     fn look_once(&mut self) -> Look {
         // Marked as seen before the look, so a commit in between ends the next wait at once.
-        self.news.borrow_and_update();
+        self.news.mark_heard();
         let state = self.store.read();
         let Some(shelf) = state.shelves.get(&self.storage) else {
             return Look::Ended;
@@ -160,7 +159,6 @@ impl Cursor {
     ///
     /// Nothing is lost when it's dropped.
     pub(crate) async fn news(&mut self) {
-        // An error would mean that the shelf is gone, and shelves stay.
-        let _ = self.news.changed().await;
+        self.news.heard().await;
     }
 }

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use super::{Change, Store};
 use crate::resource::StorageId;
+use crate::signal::Listener;
 
 /// A reader of all changes of all kinds, from one version on. It holds a cursor only, so it can't hold up anybody.
 #[derive(Debug)]
 pub(crate) struct Feed {
     store: Store,
     cursor: u64,
-    news: watch::Receiver<()>,
+    news: Listener,
 }
 
 /// The feed has fallen out of the history window: changes are lost, and the reader has to look at everything again.
@@ -44,13 +43,12 @@ impl Feed {
     pub(crate) async fn next(&mut self) -> Result<Vec<(StorageId, Arc<Change>)>, Lagged> {
         loop {
             // Marked as seen before the look, so a commit in between wakes the wait below.
-            self.news.borrow_and_update();
+            self.news.mark_heard();
             let changes = self.take()?;
             if !changes.is_empty() {
                 return Ok(changes);
             }
-            // An error would mean that the store is gone, and `self` holds it.
-            let _ = self.news.changed().await;
+            self.news.heard().await;
         }
     }
 

@@ -4,15 +4,15 @@
 //! Being woken is a hint: a reader looks for itself. Being left asleep must not make it lose anything, though; so from time
 //! to time everybody is woken, long before the history forgets what a sleeper hasn't passed yet.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::label_bits::LabelBits;
 use super::{Change, Scope, StoreOptions};
 use crate::object::label;
+use crate::signal::{Listener, Signal};
 
 /// After so many commits at the latest, everybody is woken.
 const MOST_UNHEARD: usize = 1024;
@@ -30,14 +30,14 @@ pub(crate) enum Interest {
     Label(String, String),
 }
 
-/// The readers of one kind, by interest.
+/// The readers of one kind, by interest, in an order that's always the same.
 #[derive(Debug)]
 pub(super) struct News {
     everything: Signal,
-    namespaces: HashMap<String, Signal>,
-    names: HashMap<String, Signal>,
+    namespaces: BTreeMap<String, Signal>,
+    names: BTreeMap<String, Signal>,
     /// By key, then by value.
-    labels: HashMap<String, HashMap<String, Signal>>,
+    labels: BTreeMap<String, BTreeMap<String, Signal>>,
     /// How many entries the maps may have before those without readers are swept out.
     sweep_at: usize,
     /// Commits since everybody was woken.
@@ -48,9 +48,6 @@ pub(super) struct News {
     /// The one before: who was woken for it has had the time to look.
     heard_through: u64,
 }
-
-/// Wakes the readers that hold a receiver of it.
-type Signal = watch::Sender<()>;
 
 // === impl Interest ===
 
@@ -79,10 +76,10 @@ impl Interest {
 impl Default for News {
     fn default() -> Self {
         Self {
-            everything: Signal::new(()),
-            namespaces: HashMap::new(),
-            names: HashMap::new(),
-            labels: HashMap::new(),
+            everything: Signal::default(),
+            namespaces: BTreeMap::new(),
+            names: BTreeMap::new(),
+            labels: BTreeMap::new(),
             sweep_at: 64,
             unheard: 0,
             woken_at: Instant::now(),
@@ -94,19 +91,19 @@ impl Default for News {
 
 impl News {
     /// A new reader.
-    pub(super) fn subscribe(&mut self, interest: Interest) -> watch::Receiver<()> {
+    pub(super) fn subscribe(&mut self, interest: Interest) -> Listener {
         self.sweep();
         match interest {
-            Interest::Everything => self.everything.subscribe(),
-            Interest::Namespace(namespace) => self.namespaces.entry(namespace).or_default().subscribe(),
-            Interest::Name(name) => self.names.entry(name).or_default().subscribe(),
-            Interest::Label(key, value) => self.labels.entry(key).or_default().entry(value).or_default().subscribe(),
+            Interest::Everything => self.everything.listen(),
+            Interest::Namespace(namespace) => self.namespaces.entry(namespace).or_default().listen(),
+            Interest::Name(name) => self.names.entry(name).or_default().listen(),
+            Interest::Label(key, value) => self.labels.entry(key).or_default().entry(value).or_default().listen(),
         }
     }
 
     /// How many readers there are.
     pub(super) fn readers(&self) -> usize {
-        self.signals().map(Signal::receiver_count).sum()
+        self.signals().map(Signal::listeners).sum()
     }
 
     /// The signals of those whom a commit concerns, to be given once no lock is held.
@@ -131,7 +128,7 @@ impl News {
             concerned.extend(had.and_then(|value| values.get(value)));
             concerned.extend(has.filter(|_| has != had).and_then(|value| values.get(value)));
         }
-        concerned.into_iter().filter(|signal| signal.receiver_count() > 0).cloned().collect()
+        concerned.into_iter().filter(|signal| signal.listeners() > 0).cloned().collect()
     }
 
     /// The version up to which no reader has slept through anything: later changes mustn't be forgotten for their age.
@@ -141,12 +138,12 @@ impl News {
 
     /// The signals of all readers.
     pub(super) fn everybody(&self) -> Vec<Signal> {
-        self.signals().filter(|signal| signal.receiver_count() > 0).cloned().collect()
+        self.signals().filter(|signal| signal.listeners() > 0).cloned().collect()
     }
 
     fn signals(&self) -> impl Iterator<Item = &Signal> {
         let narrow = self.namespaces.values().chain(self.names.values());
-        let labelled = self.labels.values().flat_map(HashMap::values);
+        let labelled = self.labels.values().flat_map(BTreeMap::values);
         std::iter::once(&self.everything).chain(narrow).chain(labelled)
     }
 
@@ -155,7 +152,7 @@ impl News {
         if self.signals().count() < self.sweep_at {
             return;
         }
-        let read = |_: &String, signal: &mut Signal| signal.receiver_count() > 0;
+        let read = |_: &String, signal: &mut Signal| signal.listeners() > 0;
         self.namespaces.retain(read);
         self.names.retain(read);
         self.labels.retain(|_, values| {

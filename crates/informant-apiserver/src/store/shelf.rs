@@ -6,12 +6,12 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::sync::watch;
 
 use super::history::History;
 use super::news::News;
 use super::{Change, Object, StoreOptions, WriteError};
 use crate::object;
+use crate::signal::Signal;
 
 /// Which objects of a kind a read is about. The default is all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Shelf {
     }
 
     /// Puts a change into effect, and gives the signals of those whom it concerns.
-    pub(super) fn apply(&mut self, change: Change, options: &StoreOptions) -> Vec<watch::Sender<()>> {
+    pub(super) fn apply(&mut self, change: Change, options: &StoreOptions) -> Vec<Signal> {
         match change.new_object() {
             Some(new) => {
                 self.objects.insert(change.shared_key(), new.clone());

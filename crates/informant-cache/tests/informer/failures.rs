@@ -1,7 +1,7 @@
 //! What a user sees of failures: the state, its text and the lines of the log, as `docs/guide/failures.md` has them.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -11,16 +11,19 @@ use serde_json::json;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
-use tracing::subscriber::DefaultGuard;
 
 use crate::scripted::{Server, object};
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+/// What this thread logs, as programs see it that set nothing.
+struct Log;
+
+thread_local! {
+    static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        LOGGED.with_borrow_mut(|logged| logged.extend_from_slice(bytes));
         Ok(bytes.len())
     }
 
@@ -30,23 +33,24 @@ impl Write for Log {
 }
 
 impl Log {
-    /// What's logged from now on by this thread, as programs see it that set nothing.
-    fn begin() -> (Self, DefaultGuard) {
-        let log = Self::default();
-        let to = log.clone();
+    fn begin() -> Self {
+        // One for all threads: a subscriber for one thread may miss what other threads' tests were first to log.
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(Level::INFO)
             .with_ansi(false)
             .with_target(false)
             .without_time()
-            .with_writer(move || to.clone())
+            .with_writer(|| Self)
             .finish();
-        (log, tracing::subscriber::set_default(subscriber))
+        // The second test finds that the first has set it.
+        let _ = tracing::subscriber::set_global_default(subscriber);
+        LOGGED.take();
+        Self
     }
 
     /// The lines since the last call.
     fn taken(&self) -> Vec<String> {
-        let bytes = std::mem::take(&mut *self.0.lock().unwrap());
+        let bytes = LOGGED.take();
         String::from_utf8(bytes).unwrap().lines().map(|line| line.trim().to_owned()).collect()
     }
 }
@@ -95,7 +99,7 @@ async fn each_failure_of_a_list_has_its_text_one_line_of_the_log_and_one_at_its_
         ),
     ];
     for (code, body, text) in cases {
-        let (log, _logging) = Log::begin();
+        let log = Log::begin();
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
         let informer = factory.informer::<ConfigMap>().full();
@@ -123,7 +127,7 @@ async fn each_failure_of_a_list_has_its_text_one_line_of_the_log_and_one_at_its_
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_and_a_silent_connection_have_their_texts() {
-    let (log, _logging) = Log::begin();
+    let log = Log::begin();
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let informer = factory.informer::<ConfigMap>().full();
@@ -142,7 +146,7 @@ async fn a_refused_and_a_silent_connection_have_their_texts() {
 /// What a watch lives through by itself is no trouble: it's counted, and in the status as the last error.
 #[tokio::test(start_paused = true)]
 async fn what_a_watch_survives_is_no_line_of_the_log() {
-    let (log, _logging) = Log::begin();
+    let log = Log::begin();
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let informer = factory.informer::<ConfigMap>().full();
@@ -171,7 +175,7 @@ async fn what_a_watch_survives_is_no_line_of_the_log() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_cannot_be_decoded_is_one_line_and_the_end_of_a_strict_informer() {
     for strict in [false, true] {
-        let (log, _logging) = Log::begin();
+        let log = Log::begin();
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
         let builder = factory.informer::<ConfigMap>();
@@ -226,7 +230,7 @@ async fn a_selector_that_the_server_cannot_read_is_named_and_mends_nothing_else(
 /// A connection that breaks in the middle of a stream of the present state.
 #[tokio::test(start_paused = true)]
 async fn a_present_state_that_breaks_off_is_trouble_until_the_next_attempt() {
-    let (log, _logging) = Log::begin();
+    let log = Log::begin();
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
     let informer = factory.informer::<ConfigMap>().full();
