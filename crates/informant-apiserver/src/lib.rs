@@ -6,8 +6,8 @@
 //!
 //! It depends on no client and no cache crate, so it can't share their bugs.
 
-pub mod signal;
-mod status;
+mod signal;
+pub mod status;
 
 pub mod resource;
 pub mod schema;
