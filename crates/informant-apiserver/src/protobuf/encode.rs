@@ -88,11 +88,7 @@ impl Encoder {
     }
 
     fn message(&self, message: &Message, object: &Map<String, Value>, out: &mut Vec<u8>) {
-        let mut fields: Vec<&Field> = message.fields.iter().collect();
-        fields.sort_by_key(|field| field.tag);
-        for field in fields {
-            self.field(field, object, out);
-        }
+        message.by_tag().for_each(|field| self.field(field, object, out));
     }
 
     fn field(&self, field: &Field, object: &Map<String, Value>, out: &mut Vec<u8>) {
@@ -111,7 +107,7 @@ impl Encoder {
             Shape::One if field.kind == Kind::Bytes && value.is_null() => {}
             Shape::One => self.value(field.kind, field.tag, value, out),
             // A pointer to the zero time shows as null; no pointer doesn't show.
-            Shape::Pointer if value.is_null() && !self.is_zero_time(field, object) => {}
+            Shape::Pointer if value.is_null() && !is_zero_time(field, object) => {}
             Shape::Pointer => self.value(field.kind, field.tag, value, out),
             Shape::List => {
                 for item in value.as_array().into_iter().flatten() {
@@ -128,10 +124,6 @@ impl Encoder {
                 }
             }
         }
-    }
-
-    fn is_zero_time(&self, field: &Field, object: &Map<String, Value>) -> bool {
-        matches!(field.kind, Kind::Time | Kind::MicroTime) && object.contains_key(&field.name)
     }
 
     /// One value at a tag; what isn't of the kind is written as its zero.
@@ -198,6 +190,10 @@ impl Encoder {
             put_bytes(tag, &bytes, out);
         }
     }
+}
+
+fn is_zero_time(field: &Field, object: &Map<String, Value>) -> bool {
+    matches!(field.kind, Kind::Time | Kind::MicroTime) && object.contains_key(&field.name)
 }
 
 fn put_varint(mut number: u64, out: &mut Vec<u8>) {

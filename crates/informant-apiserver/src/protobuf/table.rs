@@ -16,6 +16,8 @@ pub(super) struct Table {
 #[derive(Debug, Default)]
 pub(super) struct Message {
     pub(super) fields: Vec<Field>,
+    /// Positions in `fields` by rising tag, the order in which they're written.
+    by_tag: Vec<usize>,
 }
 
 /// One field.
@@ -102,10 +104,25 @@ impl Table {
                     table.kinds.insert(kind.to_owned(), number);
                 }
             } else if let Some(fields) = line.strip_prefix("M ") {
-                table.messages.push(Message { fields: fields.split(';').filter_map(Field::parse).collect() });
+                table.messages.push(Message::new(fields.split(';').filter_map(Field::parse).collect()));
             }
         }
         table
+    }
+}
+
+// === impl Message ===
+
+impl Message {
+    fn new(fields: Vec<Field>) -> Self {
+        let mut by_tag: Vec<usize> = (0..fields.len()).collect();
+        by_tag.sort_by_key(|at| fields.get(*at).map(|field| field.tag));
+        Self { fields, by_tag }
+    }
+
+    /// The fields by rising tag.
+    pub(super) fn by_tag(&self) -> impl Iterator<Item = &Field> {
+        self.by_tag.iter().filter_map(|at| self.fields.get(*at))
     }
 }
 

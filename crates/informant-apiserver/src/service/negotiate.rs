@@ -48,11 +48,12 @@ struct MediaRange<'a> {
     parameters: Vec<(&'a str, &'a str)>,
 }
 
-/// What a client takes for an object or a list; `protobuf`: whether the kind can be written so.
+/// What a client takes for an object or a list; `protobuf` says whether the kind can be written so, and is asked only if
+/// the client takes that.
 ///
 /// # Errors
 /// 406 when it takes none of the forms that this server writes.
-pub(crate) fn representation(accept: &str, protobuf: bool) -> Result<Representation, Status> {
+pub(crate) fn representation(accept: &str, protobuf: impl Fn() -> bool) -> Result<Representation, Status> {
     if accept.trim().is_empty() {
         return Ok(Representation::default());
     }
@@ -60,7 +61,7 @@ pub(crate) fn representation(accept: &str, protobuf: bool) -> Result<Representat
         let format = match range.media_type {
             "application/json" | "*/*" | "application/*" => Format::Json,
             "application/yaml" | "application/x-yaml" | "text/yaml" => Format::Yaml,
-            PROTOBUF if protobuf => Format::Protobuf,
+            PROTOBUF if protobuf() => Format::Protobuf,
             _ => continue,
         };
         if let Some(form) = form(&range)
@@ -70,20 +71,20 @@ pub(crate) fn representation(accept: &str, protobuf: bool) -> Result<Representat
             return Ok(Representation { format, form });
         }
     }
-    Err(not_acceptable(protobuf))
+    Err(not_acceptable(protobuf()))
 }
 
 /// In which syntax a client reads an error, whatever else it asks for.
 pub(crate) fn error_format(accept: &str, path: &str) -> Format {
-    let mut segments = path.split('/').skip(1);
-    let api_version = match (segments.next(), segments.next(), segments.next()) {
-        (Some("api"), Some(version), _) => version.to_owned(),
-        (Some("apis"), Some(group), Some(version)) => format!("{group}/{version}"),
-        _ => String::new(),
+    let protobuf = || {
+        let mut segments = path.split('/').skip(1);
+        match (segments.next(), segments.next(), segments.next()) {
+            (Some("api"), Some(version), _) => encode::knows_version(version),
+            (Some("apis"), Some(group), Some(version)) => encode::knows_version(&format!("{group}/{version}")),
+            _ => false,
+        }
     };
-    representation(accept, encode::knows_version(&api_version))
-        .map(|representation| representation.format)
-        .unwrap_or_default()
+    representation(accept, protobuf).map(|representation| representation.format).unwrap_or_default()
 }
 
 /// The media type and parameters of a `Content-Type`, lower-cased type first.
@@ -136,21 +137,21 @@ mod tests {
     #[test]
     fn kubectl_get_asks_for_a_table_first() {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-        assert_eq!(representation(accept, true).map(|found| found.form), Ok(Form::Table));
+        assert_eq!(representation(accept, || true).map(|found| found.form), Ok(Form::Table));
     }
 
     #[test]
     fn protobuf_is_written_of_built_in_kinds_and_passed_over_for_others() {
         let both = "application/vnd.kubernetes.protobuf, application/json";
-        assert_eq!(representation(both, true).map(|found| found.format), Ok(Format::Protobuf));
-        assert_eq!(representation(both, false), Ok(Representation::default()));
+        assert_eq!(representation(both, || true).map(|found| found.format), Ok(Format::Protobuf));
+        assert_eq!(representation(both, || false), Ok(Representation::default()));
         assert_eq!(
-            representation("application/vnd.kubernetes.protobuf", false).map_err(|status| status.code),
+            representation("application/vnd.kubernetes.protobuf", || false).map_err(|status| status.code),
             Err(406)
         );
         let metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
         let expected = Representation { format: Format::Protobuf, form: Form::PartialMetadata };
-        assert_eq!(representation(metadata, true), Ok(expected));
-        assert_eq!(representation(metadata, false).map(|found| found.form), Ok(Form::PartialMetadata));
+        assert_eq!(representation(metadata, || true), Ok(expected));
+        assert_eq!(representation(metadata, || false).map(|found| found.form), Ok(Form::PartialMetadata));
     }
 }

@@ -66,7 +66,7 @@ impl<'a> ResourceRequest<'a> {
         let representation = if resource.rules.virtual_only {
             Representation::default()
         } else {
-            let protobuf = !resource.custom && encode::knows(&resource.api_version(), &resource.kind);
+            let protobuf = || !resource.custom && encode::knows(&resource.api_version(), &resource.kind);
             negotiate::representation(&caller.accept, protobuf)?
         };
         let include = IncludeObject::parse(caller.query.text("includeObject"))?;
