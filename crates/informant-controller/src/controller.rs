@@ -19,7 +19,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use informant_cache::{InformerFactory, Metadata, ObjectKey, SharedInformer, StartError};
+use informant_cache::{InformerFactory, Metadata, ObjectKey, SharedInformer};
 use informant_queue::{Admission, WorkQueue};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,7 @@ use crate::{
     Action, ControllerError, ReconcileError, Request,
     lock::lock,
     mapping::OwnerKind,
-    source::{Attached, Source},
+    source::{self, Attached, Source},
 };
 
 /// The function that reconciles, with its context inside.
@@ -76,12 +76,7 @@ impl Controller {
         K::Scope: 'static,
     {
         let resource = qualified(&K::plural(&()), &K::group(&()));
-        ControllerBuilder::new(
-            name.into(),
-            resource,
-            OwnerKind::of::<K>(),
-            Box::new(|factory: &InformerFactory| factory.informer::<K>().full()),
-        )
+        ControllerBuilder::new(name.into(), resource, OwnerKind::of::<K>(), source::full_informer::<K>())
     }
 
     /// Begins a controller of the objects of an informer: of a namespace, selected by labels, or without a compile-time type. With
@@ -134,11 +129,8 @@ impl Controller {
         if cancel.is_cancelled() {
             return Ok(());
         }
-        match factory.start(&cancel) {
-            // Then what was added has begun by itself.
-            Ok(()) | Err(StartError::AlreadyStarted) => controller.run(cancel).await,
-            Err(error) => Err(ControllerError::Start(error)),
-        }
+        source::ensure_started(factory, &cancel).map_err(ControllerError::Start)?;
+        controller.run(cancel).await
     }
 }
 

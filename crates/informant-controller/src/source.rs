@@ -2,13 +2,31 @@
 
 use std::sync::Arc;
 
-use informant_cache::{Event, HandlerHandle, HandlerOptions, InformerFactory, ObjectKey, SharedInformer};
+use informant_cache::{Event, HandlerHandle, HandlerOptions, InformerFactory, ObjectKey, SharedInformer, StartError};
 use informant_queue::WorkQueue;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
 
 use crate::Predicate;
 
 /// Finds or makes the informer when the controller is put together with its factory.
 pub(crate) type FindInformer<W> = Box<dyn FnOnce(&InformerFactory) -> SharedInformer<W> + Send>;
+
+/// Finds or makes the informer of a whole typed resource, its objects kept as they are.
+pub(crate) fn full_informer<W>() -> FindInformer<W>
+where
+    W: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+{
+    Box::new(|factory| factory.informer::<W>().full())
+}
+
+/// Starts a factory, if nobody has; else what was added to it has begun by itself.
+pub(crate) fn ensure_started(factory: &InformerFactory, cancel: &CancellationToken) -> Result<(), StartError> {
+    match factory.start(cancel) {
+        Err(StartError::AlreadyStarted) => Ok(()),
+        started => started,
+    }
+}
 
 /// Names the keys that an event concerns.
 pub(crate) type Mapping<W> = Arc<dyn Fn(&Event<W>) -> Vec<ObjectKey> + Send + Sync>;

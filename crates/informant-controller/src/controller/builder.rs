@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::FutureExt;
-use informant_cache::{Event, InformerFactory, Metadata, ObjectKey, SharedInformer};
+use informant_cache::{Event, Metadata, ObjectKey, SharedInformer};
 use informant_queue::{Options, RateLimits, WorkQueue};
 use serde::de::DeserializeOwned;
 
@@ -16,7 +16,7 @@ use super::{Controller, Shared};
 use crate::{
     Action, Predicate, ReconcileError, Request,
     mapping::{OwnerKind, Owners, both_states, owner_keys},
-    source::{FindInformer, Source},
+    source::{self, FindInformer, Source},
 };
 
 /// A controller that is being put together. `K` is its primary object.
@@ -74,11 +74,7 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
     where
         C: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.owns_source(
-            Box::new(|factory: &InformerFactory| factory.informer::<C>().full()),
-            Vec::new(),
-            Owners::Controller,
-        )
+        self.owns_source(source::full_informer::<C>(), Vec::new(), Owners::Controller)
     }
 
     /// As [`owns`](Self::owns), for events that pass the predicate.
@@ -86,11 +82,7 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
     where
         C: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.owns_source(
-            Box::new(|factory: &InformerFactory| factory.informer::<C>().full()),
-            vec![predicate],
-            Owners::Controller,
-        )
+        self.owns_source(source::full_informer::<C>(), vec![predicate], Owners::Controller)
     }
 
     /// As [`owns`](Self::owns), for every owner of the primary's kind, controller or not.
@@ -98,11 +90,7 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
     where
         C: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.owns_source(
-            Box::new(|factory: &InformerFactory| factory.informer::<C>().full()),
-            Vec::new(),
-            Owners::Every,
-        )
+        self.owns_source(source::full_informer::<C>(), Vec::new(), Owners::Every)
     }
 
     /// As [`owns`](Self::owns), for the objects of an informer.
@@ -120,7 +108,7 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
     where
         W: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.watches_source(Box::new(|factory: &InformerFactory| factory.informer::<W>().full()), Vec::new(), map)
+        self.watches_source(source::full_informer::<W>(), Vec::new(), map)
     }
 
     /// As [`watches`](Self::watches), for events that pass the predicate.
@@ -132,7 +120,7 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
     where
         W: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
-        self.watches_source(Box::new(|factory: &InformerFactory| factory.informer::<W>().full()), vec![predicate], map)
+        self.watches_source(source::full_informer::<W>(), vec![predicate], map)
     }
 
     /// As [`watches`](Self::watches), for the objects of an informer.

@@ -9,7 +9,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use informant_cache::{InformerFactory, StartError};
+use informant_cache::InformerFactory;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -20,6 +20,7 @@ use crate::{
     controller::Shared,
     katalog::Katalog,
     signals::Signals,
+    source,
     task_set::{BoxError, Ended, TaskError, TaskSet},
 };
 
@@ -95,11 +96,9 @@ impl Manager {
             tracing::info!(address = %admin.address, "serving /healthz, /readyz, /metrics and /katalog");
             stages.serve(admin, Arc::clone(&katalog));
         }
-        match stages.factory.start(&stages.caches_stop) {
-            // Somebody started it before; what the controllers added has begun by itself, and the stop is ours.
-            Ok(()) | Err(StartError::AlreadyStarted) => {}
-            Err(error) => return Err(ManagerError::Start { error }),
-        }
+        // If somebody started it before, the stop is ours all the same.
+        let started = source::ensure_started(&stages.factory, &stages.caches_stop);
+        started.map_err(|error| ManagerError::Start { error })?;
         for controller in attached {
             let (name, stop) = (task_name(&controller.shared), stages.work_stop.clone());
             stages.work.spawn(name, async move { controller.run(stop).await.map_err(BoxError::from) });
