@@ -85,6 +85,14 @@ impl Scope {
         }
     }
 
+    /// Whether a namespace can be called that: 1 to 63 of a-z, 0-9 and '-', with '-' neither first nor last (a label by
+    /// RFC 1123). An informer of one that can't asks the server nothing and says so in its state.
+    #[must_use]
+    pub fn is_namespace_name(name: &str) -> bool {
+        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        (1..=63).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('-') && !name.ends_with('-')
+    }
+
     pub(crate) fn labels(&self) -> Option<&str> {
         self.labels.as_deref()
     }

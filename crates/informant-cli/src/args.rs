@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use informant::prelude::Scope;
 
 /// Informers, controllers and an embedded API server for Kubernetes.
 ///
@@ -130,8 +131,7 @@ fn resource_name(text: &str) -> Result<String, String> {
 
 /// A name that a namespace can have.
 fn namespace_name(text: &str) -> Result<String, String> {
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if (1..=63).contains(&text.len()) && text.chars().all(allowed) && !text.starts_with('-') && !text.ends_with('-') {
+    if Scope::is_namespace_name(text) {
         Ok(text.to_owned())
     } else {
         Err("a namespace is called by 1 to 63 of a-z, 0-9 and '-', with '-' neither first nor last".to_owned())

@@ -10,6 +10,7 @@ use kube::client::Body;
 use crate::error::{RequestError, RequestErrorKind};
 use crate::frame::{FrameError, GzipDecoder};
 use crate::request::Request;
+use crate::scope::Scope;
 use crate::shared_informer::Shared;
 
 /// How long a server may take for the head of an answer; its own limit for a request is a minute.
@@ -32,7 +33,7 @@ pub(super) async fn send<K: Send + Sync + 'static>(
     list_or_watch: &Request,
 ) -> Result<Answer, RequestError> {
     if let Some(namespace) = part.or(informer.scope.namespace())
-        && !is_namespace_name(namespace)
+        && !Scope::is_namespace_name(namespace)
     {
         // A path with it may be another one (`..`), or that of no resource at all, and the answer to that would mislead.
         let message = format!(
@@ -70,12 +71,6 @@ pub(crate) async fn answer<K: Send + Sync + 'static>(
     }
     let body = answer.beginning().await;
     Err(RequestError::from_answer(parts.status, &parts.headers, &body))
-}
-
-/// Whether a namespace can be called that.
-fn is_namespace_name(name: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=63).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('-') && !name.ends_with('-')
 }
 
 impl Answer {
