@@ -23,15 +23,25 @@ pub trait Metadata {
     /// `metadata.resourceVersion`.
     fn resource_version(&self) -> Option<&str>;
     /// `metadata.generation`.
-    fn generation(&self) -> Option<i64>;
+    fn generation(&self) -> Option<i64> {
+        None
+    }
     /// Whether `metadata.deletionTimestamp` is set: the object waits for its finalizers.
-    fn is_deleting(&self) -> bool;
+    fn is_deleting(&self) -> bool {
+        false
+    }
     /// The value of a label.
-    fn label(&self, key: &str) -> Option<&str>;
+    fn label(&self, _key: &str) -> Option<&str> {
+        None
+    }
     /// The value of an annotation.
-    fn annotation(&self, key: &str) -> Option<&str>;
+    fn annotation(&self, _key: &str) -> Option<&str> {
+        None
+    }
     /// `metadata.ownerReferences`, in their order.
-    fn owners(&self) -> Vec<Owner<'_>>;
+    fn owners(&self) -> Vec<Owner<'_>> {
+        Vec::new()
+    }
 }
 
 /// One entry of `metadata.ownerReferences`.

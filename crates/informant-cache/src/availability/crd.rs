@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::error::DecodeError;
-use crate::object::{Metadata, Owner};
+use crate::object::Metadata;
 use crate::representation::{Held, Representation};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,25 +101,5 @@ impl Metadata for CrdFacts {
 
     fn resource_version(&self) -> Option<&str> {
         None
-    }
-
-    fn generation(&self) -> Option<i64> {
-        None
-    }
-
-    fn is_deleting(&self) -> bool {
-        false
-    }
-
-    fn label(&self, _key: &str) -> Option<&str> {
-        None
-    }
-
-    fn annotation(&self, _key: &str) -> Option<&str> {
-        None
-    }
-
-    fn owners(&self) -> Vec<Owner<'_>> {
-        Vec::new()
     }
 }

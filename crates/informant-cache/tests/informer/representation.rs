@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use informant_cache::{DecodeError, Event, Held, LazyObject, Metadata, Owner, Representation, Selector};
+use informant_cache::{DecodeError, Event, Held, LazyObject, Metadata, Representation, Selector};
 use kube::api::{ApiResource, GroupVersionKind};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -37,20 +37,8 @@ impl Metadata for Slim {
     fn resource_version(&self) -> Option<&str> {
         None
     }
-    fn generation(&self) -> Option<i64> {
-        None
-    }
-    fn is_deleting(&self) -> bool {
-        false
-    }
     fn label(&self, key: &str) -> Option<&str> {
         self.metadata.labels.get(key).map(String::as_str)
-    }
-    fn annotation(&self, _key: &str) -> Option<&str> {
-        None
-    }
-    fn owners(&self) -> Vec<Owner<'_>> {
-        Vec::new()
     }
 }
 
