@@ -136,8 +136,7 @@ impl InformerFactory {
     where
         K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
     {
-        let builder = self.informer_for(ApiResource::erase::<K>(&()));
-        if is_cluster_scoped::<K>() { builder.cluster_scoped() } else { builder }
+        self.informer_kept_as::<K, _>()
     }
 
     /// Sets up the informer of a typed resource's metadata: the server sends nothing else, and the cache holds nothing
@@ -146,8 +145,7 @@ impl InformerFactory {
     where
         K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
     {
-        let builder = self.informer_for(ApiResource::erase::<K>(&()));
-        if is_cluster_scoped::<K>() { builder.cluster_scoped() } else { builder }
+        self.informer_kept_as::<K, _>()
     }
 
     /// As [`metadata`](Self::metadata), of any resource.
@@ -163,6 +161,18 @@ impl InformerFactory {
     /// Sets up the informer of any resource whose objects are kept as `K`: a trimmed struct of your own, say.
     pub fn informer_for<K: Send + Sync + 'static>(&self, resource: ApiResource) -> InformerBuilder<K> {
         InformerBuilder::new(self.clone(), resource)
+    }
+
+    /// The informer of a typed resource `K` whose objects are kept as `J`.
+    fn informer_kept_as<K, J>(&self) -> InformerBuilder<J>
+    where
+        K: kube::Resource<DynamicType = ()> + 'static,
+        J: Send + Sync + 'static,
+    {
+        let builder = self.informer_for(ApiResource::erase::<K>(&()));
+        // The type says of itself whether it has namespaces.
+        let cluster_scoped = TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
+        if cluster_scoped { builder.cluster_scoped() } else { builder }
     }
 
     /// The namespaces, for scopes that select among them.
@@ -364,12 +374,6 @@ impl InformerFactory {
             tasks.join().await;
         }
     }
-}
-
-/// Whether a type says of itself that it has no namespaces.
-fn is_cluster_scoped<K: kube::Resource>() -> bool {
-    // Comparing `TypeId`s would take a bound that every generic caller had to repeat. Equal types have equal names.
-    std::any::type_name::<K::Scope>() == std::any::type_name::<ClusterResourceScope>()
 }
 
 impl Drop for Inner {

@@ -4,11 +4,14 @@ use std::fmt;
 use std::future::{Future, ready};
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use super::filter::HandlerFilter;
 use super::resync::Resync;
 use super::{Feed, HandlerHandle, HandlerOptions, Queue, Subscription};
 use crate::event::Event;
 use crate::shared_informer::Shared;
+use crate::task_set::TaskSet;
 
 /// Sets up a handler, made by [`SharedInformer::handler`](crate::SharedInformer::handler). The last call adds it.
 #[must_use = "nothing is added until it's said how the events are taken, with `on_change` for example"]
@@ -67,8 +70,8 @@ impl<K: Send + Sync + 'static> HandlerBuilder<K> {
     {
         let (informer, feed) = self.feed();
         let queue = Arc::clone(&feed.queue);
-        let task = Box::new(move |tasks: &crate::task_set::TaskSet, cancel: &_| {
-            tasks.spawn(feed.run(handle, tokio_util::sync::CancellationToken::clone(cancel)));
+        let task = Box::new(move |tasks: &TaskSet, cancel: &CancellationToken| {
+            tasks.spawn(feed.run(handle, cancel.clone()));
         });
         informer.add_handler(Arc::clone(&queue), Some(task));
         HandlerHandle::new(queue)

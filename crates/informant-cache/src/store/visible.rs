@@ -71,8 +71,8 @@ impl<K> Appearing<K> {
 
 impl<K: 'static> Store<K> {
     /// How many objects are kept and not shown.
-    #[allow(dead_code, reason = "the inventory of the caches will say it")]
-    pub(crate) fn hidden_len(&self) -> usize {
+    #[cfg(test)]
+    fn hidden_len(&self) -> usize {
         read(&self.inner).hidden.values().map(super::Table::len).sum()
     }
 
