@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use informant_cache::{InformerState, RelistReason, RequestErrorKind, SharedInformer, Subscription};
+use informant_cache::{InformerState, RelistReason, RequestErrorKind, SharedInformer};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, line, object, show};
-
-async fn next(subscription: &mut Subscription<ConfigMap>) -> String {
-    show(&subscription.next().await.expect("an event"))
-}
+use crate::scripted::{Server, line, next, object, show};
 
 fn version(informer: &SharedInformer<ConfigMap>, name: &str) -> Option<String> {
     let object = informer.lister().get(&format!("web/{name}").parse().unwrap())?;

@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use informant_cache::{InformerState, RequestErrorKind, Scope, StartError, Subscription};
+use informant_cache::{InformerState, RequestErrorKind, Scope, StartError};
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, show};
-
-async fn next(subscription: &mut Subscription<ConfigMap>) -> String {
-    show(&subscription.next().await.expect("an event"))
-}
+use crate::scripted::{Server, next, object, show};
 
 /// Public report C-036 (folio-pro/kdashboard#70): no partial result is ever published.
 #[tokio::test(start_paused = true)]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use informant_apiserver::scripted::{Exchange, Stream};
-use informant_cache::{InformerState, NamespaceSelector, NamespaceSet, NotSynced, Scope, SharedInformer, Subscription};
+use informant_cache::{InformerState, NamespaceSelector, NamespaceSet, NotSynced, Scope, Subscription};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, show};
+use crate::scripted::{Server, keys, show};
 
 /// A ConfigMap in a namespace.
 fn object(namespace: &str, name: &str, resource_version: u64) -> Value {
@@ -45,10 +45,6 @@ async fn told(events: &mut Subscription<ConfigMap>) -> Vec<String> {
     }
     told.sort();
     told
-}
-
-fn keys(informer: &SharedInformer<ConfigMap>) -> Vec<String> {
-    informer.lister().keys().iter().map(ToString::to_string).collect()
 }
 
 /// client-go fact 120 (events with a namespace filter), for a set of namespaces.

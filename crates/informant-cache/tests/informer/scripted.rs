@@ -5,7 +5,7 @@ use std::time::Duration;
 
 pub(crate) use informant_apiserver::scripted::event as line;
 use informant_apiserver::scripted::{self, Exchange, Script, Stream};
-use informant_cache::{Event, FinalState, InformerFactory, InformerFactoryBuilder};
+use informant_cache::{Event, FinalState, InformerFactory, InformerFactoryBuilder, SharedInformer, Subscription};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
@@ -100,4 +100,14 @@ pub(crate) fn show(event: &Event<ConfigMap>) -> String {
         Event::Deleted { object, final_state: FinalState::Unknown } => format!("-?{object:?}"),
         Event::Deleted { object, final_state: FinalState::OutOfScope } => format!("-~{object:?}"),
     }
+}
+
+/// The next event of a subscription, in short.
+pub(crate) async fn next(subscription: &mut Subscription<ConfigMap>) -> String {
+    show(&subscription.next().await.expect("an event"))
+}
+
+/// The keys of what the cache holds.
+pub(crate) fn keys(informer: &SharedInformer<ConfigMap>) -> Vec<String> {
+    informer.lister().keys().iter().map(ToString::to_string).collect()
 }

@@ -2,20 +2,12 @@
 
 use std::time::Duration;
 
-use informant_cache::{InformerState, RelistReason, SharedInformer, WatchRestartReason};
+use informant_cache::{InformerState, RelistReason, WatchRestartReason};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, list, object, show};
-
-async fn next(subscription: &mut informant_cache::Subscription<ConfigMap>) -> String {
-    show(&subscription.next().await.expect("an event"))
-}
-
-fn keys(informer: &SharedInformer<ConfigMap>) -> Vec<String> {
-    informer.lister().keys().iter().map(ToString::to_string).collect()
-}
+use crate::scripted::{Server, keys, list, next, object};
 
 #[tokio::test(start_paused = true)]
 async fn a_list_in_pages_is_followed_by_a_watch_from_its_resource_version() {

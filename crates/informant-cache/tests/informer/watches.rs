@@ -3,18 +3,14 @@
 use std::io::Write;
 use std::time::Duration;
 
-use informant_cache::{Cluster, InformerFactory, InformerState, RelistReason, RequestErrorKind, Subscription};
+use informant_cache::{Cluster, InformerFactory, InformerState, RelistReason, RequestErrorKind};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, line, object, object_with, show};
-
-async fn next(subscription: &mut Subscription<ConfigMap>) -> String {
-    show(&subscription.next().await.expect("an event"))
-}
+use crate::scripted::{Server, line, next, object, object_with};
 
 /// Public report C-002 (kubernetes/kubernetes#27004).
 #[tokio::test(start_paused = true)]
