@@ -13,9 +13,11 @@ class Program:
         self.words, self.options = words, options
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, **self.options)
+        options = {"stdin": subprocess.DEVNULL, **self.options}
+        self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, text=True, **options)
         self.lines = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
         return self
 
     def __exit__(self, *_):
@@ -25,7 +27,11 @@ class Program:
 
     def _read(self):
         for line in self.process.stdout:
-            self.lines.put(line.rstrip("\n"))
+            self.read(line.rstrip("\n"))
+
+    def read(self, line: str):
+        """Takes a line, in a thread of its own."""
+        self.lines.put(line)
 
     def next(self, seconds: float):
         """The next line, or nothing after so long."""

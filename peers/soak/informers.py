@@ -5,37 +5,28 @@ import json
 import subprocess
 import threading
 
+from lines import Program
+
 RESOURCES = ("pods", "configmaps", "things")
 
 
-class Informers:
+class Informers(Program):
     """Runs while the `with` block lasts."""
 
     def __init__(self, name: str, words, log=None):
-        self.name, self.words, self.log = name, words, log
+        super().__init__(words, stdin=subprocess.PIPE)
+        self.name, self.log = name, log
         self.told: dict[tuple[str, str], list] = {}
         self.seen: dict[tuple[str, str], float] = {}
         self.states: list[dict] = []
         self.dumps: dict[str, dict] = {}
         self.lock = threading.Lock()
 
-    def __enter__(self):
-        self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        threading.Thread(target=self._read, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-
-    def _read(self):
-        for text in self.process.stdout:
-            if self.log:
-                self.log.write(text)
-            line = json.loads(text)
-            with self.lock:
-                self._note(line)
+    def read(self, line: str):
+        if self.log:
+            self.log.write(line + "\n")
+        with self.lock:
+            self._note(json.loads(line))
 
     def _note(self, line):
         if "h" in line:

@@ -30,6 +30,7 @@ from checks import Checks
 from embedded import ROOT
 from http_client import Client
 from informers import RESOURCES, Informers
+from lines import Program
 from oracle import Missing, control_plane, oracle
 from truth import Etcd, Truth
 
@@ -340,28 +341,17 @@ class Soak:
             self.checks.true(f"{what} ours are back after {ours:.2f} s, client-go's after {theirs:.2f} s", ours <= theirs + LATER)
 
 
-class Load:
+class Load(Program):
     """Writes to the cluster while the `with` block lasts."""
 
     def __init__(self, kubeconfig):
-        self.words = [sys.executable, str(HERE / "load.py"), kubeconfig, NAMESPACE, str(RATE)]
+        words = [sys.executable, str(HERE / "load.py"), kubeconfig, NAMESPACE, str(RATE)]
+        super().__init__(words, stdin=subprocess.PIPE)
         self.writes = {}
 
-    def __enter__(self):
-        self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-
-    def _read(self):
-        for line in self.process.stdout:
-            line = json.loads(line)
-            self.writes[line["second"]] = line["writes"]
+    def read(self, line: str):
+        line = json.loads(line)
+        self.writes[line["second"]] = line["writes"]
 
     def stop(self):
         self.process.stdin.close()
