@@ -103,8 +103,8 @@ impl Encoder {
                     put_bytes(field.tag, &bytes, out);
                 }
             }
-            // No bytes at all are what tells `nil` from empty.
-            Shape::One if field.kind == Kind::Bytes && value.is_null() => {}
+            // Nothing at all is what tells `nil` from empty.
+            Shape::One if matches!(field.kind, Kind::Bytes | Kind::Strings) && value.is_null() => {}
             Shape::One => self.value(field.kind, field.tag, value, out),
             // A pointer to the zero time shows as null; no pointer doesn't show.
             Shape::Pointer if value.is_null() && !is_zero_time(field, object) => {}
