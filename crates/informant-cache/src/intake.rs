@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::document::Document;
 use crate::error::DecodeError;
 use crate::representation::{Held, Representation};
 
@@ -39,7 +40,7 @@ impl<K: Send + Sync + 'static> Intake<K> {
     pub(crate) fn take(
         &self,
         representation: &dyn Representation<K>,
-        document: &[u8],
+        document: &Document<'_>,
         deleted: bool,
     ) -> Result<Option<Held<K>>, DecodeError> {
         let held = representation.hold(document)?;
@@ -82,7 +83,7 @@ mod tests {
 
     fn take(intake: &Intake<ConfigMap>, deleted: bool) -> Result<Option<Arc<ConfigMap>>, DecodeError> {
         let full = Full::new(&ApiResource::erase::<ConfigMap>(&()));
-        Ok(intake.take(&full, DOCUMENT, deleted)?.map(|held| held.read()))
+        Ok(intake.take(&full, &Document::json(DOCUMENT), deleted)?.map(|held| held.read()))
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use crate::document::Document;
 use crate::error::{DecodeError, RequestError, RequestErrorKind};
 use crate::head::Head;
 use crate::key::ObjectKey;
@@ -142,7 +143,7 @@ fn decode<K: Send + Sync + 'static>(
         return Err(DecodeError::new("the server answered with another object"));
     }
     // Representation and transform may be the user's.
-    let take = || informer.intake.take(&*informer.representation, document, true);
+    let take = || informer.intake.take(&*informer.representation, &Document::json(document), true);
     let held = catch_unwind(AssertUnwindSafe(take))
         .unwrap_or_else(|_| Err(DecodeError::new("taking in the object panicked")))?;
     // What isn't to be filtered is always kept.

@@ -10,20 +10,21 @@ use std::sync::Arc;
 use kube::api::{ApiResource, DynamicObject, TypeMeta};
 use serde::de::DeserializeOwned;
 
+use crate::document::Document;
 use crate::error::DecodeError;
 use crate::object::Metadata;
 use crate::selector::Selector;
 
-/// Turns an object's JSON into the form that the store keeps.
+/// Turns an object, as the server sent it, into the form that the store keeps.
 ///
 /// Contract: `hold` is called once for each state of an object that the server sends and the store doesn't have; it
 /// runs in the informer's task, so it should be quick; an error skips this object only.
 pub trait Representation<K>: Send + Sync + 'static {
-    /// The form to keep of one object, given as the JSON text of the whole object.
+    /// The form to keep of one object.
     ///
     /// # Errors
     /// If the document isn't a `K`. The informer skips the object, counts and names it, and goes on.
-    fn hold(&self, document: &[u8]) -> Result<Held<K>, DecodeError>;
+    fn hold(&self, document: &Document<'_>) -> Result<Held<K>, DecodeError>;
 
     /// The form to keep of an object that was changed after it was decoded, by a transform. Default: the object itself.
     ///
@@ -37,7 +38,7 @@ pub trait Representation<K>: Send + Sync + 'static {
     /// Default: the length of its document, as the server sent it. That's an approximation for whole objects: the same
     /// texts are in both, `managedFields` in the document only, and a struct has its own cost for each field. A form that
     /// keeps less, or something packed, says its own.
-    fn held_bytes(&self, _held: &Held<K>, document: &[u8]) -> usize {
+    fn held_bytes(&self, _held: &Held<K>, document: &Document<'_>) -> usize {
         document.len()
     }
 
@@ -122,8 +123,8 @@ impl<K> Representation<K> for Full<K>
 where
     K: kube::Resource + DeserializeOwned + Send + Sync + 'static,
 {
-    fn hold(&self, document: &[u8]) -> Result<Held<K>, DecodeError> {
-        let mut object: K = serde_json::from_slice(document).map_err(|error| whereabouts::<K>(document, error))?;
+    fn hold(&self, document: &Document<'_>) -> Result<Held<K>, DecodeError> {
+        let mut object: K = document.decode()?;
         if !self.managed_fields {
             object.meta_mut().managed_fields = None;
         }
@@ -139,14 +140,5 @@ where
         } else {
             "application/json"
         }
-    }
-}
-
-/// Decodes a document once more to learn where the error is, which the fast way doesn't say.
-fn whereabouts<K: DeserializeOwned>(document: &[u8], error: serde_json::Error) -> DecodeError {
-    let slow = serde_path_to_error::deserialize::<_, K>(&mut serde_json::Deserializer::from_slice(document));
-    match slow {
-        Err(slow) => DecodeError::at(&slow.path().to_string(), slow.inner()),
-        Ok(_) => DecodeError::from_json(error),
     }
 }

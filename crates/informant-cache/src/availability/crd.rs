@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::document::Document;
 use crate::error::DecodeError;
 use crate::object::Metadata;
 use crate::representation::{Held, Representation};
@@ -21,7 +22,7 @@ pub(crate) struct CrdFacts {
 pub(crate) struct CrdForm;
 
 #[derive(Deserialize)]
-struct Document {
+struct Crd {
     metadata: Name,
     spec: Spec,
     #[serde(default)]
@@ -59,8 +60,8 @@ struct Condition {
 }
 
 impl CrdFacts {
-    pub(crate) fn parse(document: &[u8]) -> Result<Self, DecodeError> {
-        let Document { metadata, spec, status } = serde_json::from_slice(document).map_err(DecodeError::from_json)?;
+    pub(crate) fn of(document: &Document<'_>) -> Result<Self, DecodeError> {
+        let Crd { metadata, spec, status } = document.decode()?;
         let conditions = status.and_then(|status| status.conditions).unwrap_or_default();
         Ok(Self {
             name: metadata.name,
@@ -74,11 +75,11 @@ impl CrdFacts {
 }
 
 impl Representation<CrdFacts> for CrdForm {
-    fn hold(&self, document: &[u8]) -> Result<Held<CrdFacts>, DecodeError> {
-        CrdFacts::parse(document).map(|facts| Held::Full(Arc::new(facts)))
+    fn hold(&self, document: &Document<'_>) -> Result<Held<CrdFacts>, DecodeError> {
+        CrdFacts::of(document).map(|facts| Held::Full(Arc::new(facts)))
     }
 
-    fn held_bytes(&self, held: &Held<CrdFacts>, _document: &[u8]) -> usize {
+    fn held_bytes(&self, held: &Held<CrdFacts>, _document: &Document<'_>) -> usize {
         let facts = held.read();
         let texts = facts.name.len() + facts.served.iter().map(String::len).sum::<usize>();
         std::mem::size_of::<CrdFacts>() + std::mem::size_of_val(&*facts.served) + texts

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::delta::Staging;
+use crate::document::Document;
 use crate::error::{DecodeError, RequestError, RequestErrorKind};
 use crate::frame::Frame;
 use crate::head::{Head, Text};
@@ -142,9 +143,10 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
         }
         // Representation, filter and transform may be the user's; a panic in one is an object that can't be decoded.
         let Shared { intake, representation, .. } = self.informer;
+        let document = Document::json(document);
         let take = || {
-            let held = intake.take(&**representation, document, deleted)?;
-            let bytes = held.as_ref().map_or(0, |held| representation.held_bytes(held, document));
+            let held = intake.take(&**representation, &document, deleted)?;
+            let bytes = held.as_ref().map_or(0, |held| representation.held_bytes(held, &document));
             Ok(held.map(|held| (held, bytes)))
         };
         let held = catch_unwind(AssertUnwindSafe(take))

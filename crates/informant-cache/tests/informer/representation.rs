@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use informant_cache::{DecodeError, Event, Held, LazyObject, Metadata, Representation, Selector};
+use informant_cache::{DecodeError, Document, Event, Held, LazyObject, Metadata, Representation, Selector};
 use kube::api::{ApiResource, GroupVersionKind};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -53,13 +53,13 @@ struct Kept {
 }
 
 impl Representation<Slim> for Bytes {
-    fn held_bytes(&self, _held: &Held<Slim>, _document: &[u8]) -> usize {
+    fn held_bytes(&self, _held: &Held<Slim>, _document: &Document<'_>) -> usize {
         1000
     }
 
-    fn hold(&self, document: &[u8]) -> Result<Held<Slim>, DecodeError> {
-        serde_json::from_slice::<Slim>(document).map_err(DecodeError::from_json)?;
-        Ok(Held::Lazy(Arc::new(Kept { bytes: document.to_vec(), reads: Arc::clone(&self.reads) })))
+    fn hold(&self, document: &Document<'_>) -> Result<Held<Slim>, DecodeError> {
+        document.decode::<Slim>()?;
+        Ok(Held::Lazy(Arc::new(Kept { bytes: document.to_json()?.into_owned(), reads: Arc::clone(&self.reads) })))
     }
 }
 

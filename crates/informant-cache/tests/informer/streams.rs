@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use informant_cache::{DecodeError, Full, Held, InformerState, Representation};
+use informant_cache::{DecodeError, Document, Full, Held, InformerState, Representation};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ApiResource;
 use tokio::time::Instant;
@@ -19,7 +19,7 @@ struct Counting {
 }
 
 impl Representation<ConfigMap> for Counting {
-    fn hold(&self, document: &[u8]) -> Result<Held<ConfigMap>, DecodeError> {
+    fn hold(&self, document: &Document<'_>) -> Result<Held<ConfigMap>, DecodeError> {
         self.decoded.fetch_add(1, Ordering::Relaxed);
         self.full.hold(document)
     }

@@ -25,7 +25,7 @@ fn crd(scope: &str, versions: &[(&str, bool)], established: bool) -> CrdFacts {
             {"type": "Established", "status": established},
         ]},
     });
-    CrdFacts::parse(document.to_string().as_bytes()).expect("a CRD")
+    CrdFacts::of(&crate::document::Document::json(document.to_string().as_bytes())).expect("a CRD")
 }
 
 fn cause(verdict: Verdict) -> MissingCause {
@@ -47,7 +47,7 @@ fn a_crd_without_status_or_condition_is_not_established() {
     assert_eq!(cause(by_crd(&wanted(), &crd("Namespaced", &[("v1", true)], false))), MissingCause::NotEstablished);
     let bare =
         json!({"metadata": {"name": "x"}, "spec": {"scope": "Cluster", "versions": [{"name": "v1", "served": true}]}});
-    let bare = CrdFacts::parse(bare.to_string().as_bytes()).expect("a CRD");
+    let bare = CrdFacts::of(&crate::document::Document::json(bare.to_string().as_bytes())).expect("a CRD");
     assert_eq!(cause(by_crd(&wanted(), &bare)), MissingCause::NotEstablished);
 }
 

@@ -1,0 +1,58 @@
+//! JSON text, looked at without decoding it.
+
+/// The position after the value that begins at `start` (white space before it allowed); `None` if it isn't whole.
+///
+/// Only brackets, texts and separators are looked at: what passes here needn't be JSON.
+pub(crate) fn end_of_value(text: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + text.get(start..)?.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let mut depth = 0_usize;
+    loop {
+        match text.get(at)? {
+            b'"' => at = end_of_text(text, at)?,
+            b'{' | b'[' => {
+                depth += 1;
+                at += 1;
+            }
+            b'}' | b']' => {
+                depth = depth.checked_sub(1)?;
+                at += 1;
+            }
+            b',' | b':' => at += 1,
+            byte if byte.is_ascii_whitespace() => at += 1,
+            _ => {
+                let rest = text.get(at..)?;
+                let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':') || byte.is_ascii_whitespace();
+                at += rest.iter().position(ends).unwrap_or(rest.len());
+            }
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// The position after the text whose opening quote is at `start`.
+fn end_of_text(text: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text.get(at) == Some(&b'"') {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_value_is_found_whatever_it_is() {
+        for value in ["{}", "[1,{\"a\":\"]\\\"\"}]", "\"a\\\\\"", "-1.5e3", "true", "null", "{\"a\":{\"b\":[[]]}}"] {
+            let text = format!(" {value} , 1}}");
+            assert_eq!(end_of_value(text.as_bytes(), 0), Some(value.len() + 1), "{value}");
+        }
+        assert_eq!(end_of_value(b"{\"a\":1", 0), None);
+    }
+}
