@@ -11,6 +11,7 @@ use hashbrown::hash_table::Entry;
 
 use crate::key::ObjectKey;
 use crate::object::Cached;
+use crate::representation::Representation;
 use crate::store::{FixedState, Store};
 
 /// One change for the store.
@@ -121,6 +122,18 @@ impl<K> Staging<K> {
 }
 
 impl<K: 'static> Staging<K> {
+    /// Gives objects a better form, which is possible as nobody has seen them yet.
+    pub(crate) fn improve(&mut self, representation: &dyn Representation<K>) {
+        for staged in &mut self.objects {
+            if let Staged::Object(object) = staged
+                && let Some(better) = representation.improve(object.held())
+            {
+                let bytes = better.packed_bytes();
+                *object = object.with_held(better, bytes);
+            }
+        }
+    }
+
     /// What leads from the state of a part of the store (`None`: of all of it) to this one: deletes first, then the rest
     /// in the server's order. Objects that the store has already aren't in it.
     pub(crate) fn into_deltas(self, store: &Store<K>, part: Option<&str>) -> Vec<Delta<K>> {

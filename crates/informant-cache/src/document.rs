@@ -1,24 +1,81 @@
 //! One object as a server sent it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
 use crate::error::DecodeError;
+use crate::selector::Selector;
 
 /// One object as a server sent it: its JSON, or its protobuf bytes together with what they mean.
 ///
 /// A [`Representation`](crate::Representation) makes the form to keep of it. Nothing is decoded before it's asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
+    encoding: Encoding,
     bytes: &'a [u8],
+}
+
+/// The form of a document's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Json,
 }
 
 impl<'a> Document<'a> {
     /// The JSON text of a whole object.
     #[must_use]
     pub fn json(text: &'a [u8]) -> Self {
-        Self { bytes: text }
+        Self::stored(Encoding::Json, text)
+    }
+
+    /// A document that was taken apart with [`encoding`](Self::encoding) and [`bytes`](Self::bytes).
+    pub(crate) fn stored(encoding: Encoding, bytes: &'a [u8]) -> Self {
+        Self { encoding, bytes }
+    }
+
+    /// The same object, its bytes in the same form but others.
+    pub(crate) fn with_bytes<'b>(&self, bytes: &'b [u8]) -> Document<'b> {
+        Document::stored(self.encoding, bytes)
+    }
+
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The bytes without `metadata.managedFields`.
+    pub(crate) fn without_managed_fields(&self) -> Cow<'a, [u8]> {
+        let cut = || -> Option<Vec<u8>> {
+            let mut object: serde_json::Value = serde_json::from_slice(self.bytes).ok()?;
+            object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")?;
+            serde_json::to_vec(&object).ok()
+        };
+        cut().map_or(Cow::Borrowed(self.bytes), Cow::Owned)
+    }
+
+    /// Finds out whether it can be decoded.
+    pub(crate) fn check<T: DeserializeOwned>(&self) -> Result<(), DecodeError> {
+        self.decode::<T>().map(drop)
+    }
+
+    /// Whether the object's labels satisfy a selector. Cost: a look at the metadata.
+    pub(crate) fn matches(&self, selector: &Selector) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Object {
+            metadata: Metadata,
+        }
+        #[derive(serde::Deserialize)]
+        struct Metadata {
+            #[serde(default)]
+            labels: Option<BTreeMap<String, String>>,
+        }
+        let labels = self.decode::<Object>().ok().and_then(|object| object.metadata.labels).unwrap_or_default();
+        selector.matches(|key| labels.get(key).map(String::as_str))
     }
 
     /// How many bytes the server sent.

@@ -43,17 +43,19 @@ impl<K: Send + Sync + 'static> Intake<K> {
         document: &Document<'_>,
         deleted: bool,
     ) -> Result<Option<Held<K>>, DecodeError> {
-        let held = representation.hold(document)?;
+        if self.filter.is_none() && self.transform.is_none() {
+            return representation.hold(document).map(Some);
+        }
+        let object = representation.object(document)?;
         if let Some(filter) = &self.filter
             && !deleted
-            && !filter(&held.read())
+            && !filter(&object)
         {
             return Ok(None);
         }
-        let Some(transform) = &self.transform else { return Ok(Some(held)) };
-        // Nobody else has seen the object yet, unless the form keeps it somewhere itself.
-        let object = Arc::into_inner(held.into_object())
-            .ok_or_else(|| DecodeError::new("the form of the objects shares them, so they can't be transformed"))?;
+        let Some(transform) = &self.transform else {
+            return representation.hold_unchanged(object, document).map(Some);
+        };
         let object = transform(object).map_err(|error| DecodeError::new(format!("the transform failed: {error}")))?;
         representation.hold_object(object).map(Some)
     }

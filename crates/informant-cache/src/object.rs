@@ -3,9 +3,14 @@
 //! Invariant: a [`Cached`] never changes. Whoever holds one may keep it for as long as he likes; the store replaces it
 //! by another and never edits it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
+
+use crate::document::Document;
+use crate::error::DecodeError;
 use crate::key::ObjectKey;
 use crate::representation::Held;
 
@@ -116,20 +121,30 @@ pub struct Cached<K> {
 
 struct Entry<K> {
     key: ObjectKey,
-    uid: Box<str>,
-    resource_version: Box<str>,
-    held: Held<K>,
+    /// The uid, and after it the resource version: one allocation for both.
+    identity: Box<str>,
+    uid_len: u32,
     /// What `held` takes, about.
     held_bytes: u32,
+    held: Held<K>,
 }
 
 // === impl Cached ===
 
 impl<K> Cached<K> {
     pub(crate) fn new(key: ObjectKey, uid: &str, resource_version: &str, held: Held<K>, held_bytes: usize) -> Self {
+        let mut identity = String::with_capacity(uid.len() + resource_version.len());
+        identity.push_str(uid);
+        identity.push_str(resource_version);
+        // Both are far smaller than four gigabytes; were they not, the text would be the resource version.
+        let uid_len = u32::try_from(uid.len()).unwrap_or(0);
         let held_bytes = u32::try_from(held_bytes).unwrap_or(u32::MAX);
-        let entry = Entry { key, uid: uid.into(), resource_version: resource_version.into(), held, held_bytes };
-        Self { entry: Arc::new(entry) }
+        Self { entry: Arc::new(Entry { key, identity: identity.into(), uid_len, held_bytes, held }) }
+    }
+
+    /// The same state in another form.
+    pub(crate) fn with_held(&self, held: Held<K>, held_bytes: usize) -> Self {
+        Self::new(self.key().clone(), self.uid(), self.resource_version(), held, held_bytes)
     }
 
     /// The object's key.
@@ -141,19 +156,27 @@ impl<K> Cached<K> {
     /// The object's uid; empty if the server gave none.
     #[must_use]
     pub fn uid(&self) -> &str {
-        &self.entry.uid
+        self.entry.identity.get(..self.entry.uid_len as usize).unwrap_or("")
     }
 
     /// The object's resource version; empty if the server gave none.
     #[must_use]
     pub fn resource_version(&self) -> &str {
-        &self.entry.resource_version
+        self.entry.identity.get(self.entry.uid_len as usize..).unwrap_or("")
     }
 
     /// The object. Costs a counter increment for full objects, and a decode for forms that are decoded when read.
     #[must_use]
     pub fn object(&self) -> Arc<K> {
         self.entry.held.read()
+    }
+
+    /// Looks at the object's document without decoding it; `None` if it's kept as a struct.
+    pub(crate) fn with_document<T>(&self, look: impl FnOnce(&Document<'_>) -> T) -> Option<T> {
+        match &self.entry.held {
+            Held::Full(_) => None,
+            Held::Packed(object) => Some(object.with_document(look)),
+        }
     }
 
     /// Whether both are the same state of the same object in the same place in memory.
@@ -164,17 +187,34 @@ impl<K> Cached<K> {
 
     /// Whether this is the state of the object that has this uid and resource version. Without both there's no telling.
     pub(crate) fn is_at(&self, uid: &str, resource_version: &str) -> bool {
-        !resource_version.is_empty() && *self.entry.resource_version == *resource_version && *self.entry.uid == *uid
+        !resource_version.is_empty() && self.resource_version() == resource_version && self.uid() == uid
     }
 
     /// About how many bytes it takes.
     pub(crate) fn bytes(&self) -> u64 {
-        let Entry { key, uid, resource_version, held_bytes, .. } = &*self.entry;
-        u64::from(*held_bytes) + (key.as_str().len() + uid.len() + resource_version.len()) as u64
+        let Entry { key, identity, held_bytes, .. } = &*self.entry;
+        // An `Arc` has two counters beside what it holds.
+        let counters = 2 * size_of::<usize>();
+        let own = counters + size_of::<Entry<K>>() + counters + key.as_str().len() + identity.len();
+        u64::from(*held_bytes) + own as u64
     }
 
     pub(crate) fn held(&self) -> &Held<K> {
         &self.entry.held
+    }
+}
+
+impl<K: Serialize> Cached<K> {
+    /// The object as JSON text: of packed objects as the server sent it, without `managedFields` unless they're kept (and
+    /// often without `apiVersion` and `kind`, which items of a list don't have); of others as they're serialised.
+    ///
+    /// # Errors
+    /// If the object can't be serialised, which only a type with its own `Serialize` may bring about.
+    pub fn to_json(&self) -> Result<Vec<u8>, DecodeError> {
+        match self.with_document(|document| document.to_json().map(Cow::into_owned)) {
+            Some(text) => text,
+            None => serde_json::to_vec(&*self.object()).map_err(DecodeError::from_json),
+        }
     }
 }
 
@@ -186,6 +226,6 @@ impl<K> Clone for Cached<K> {
 
 impl<K> fmt::Debug for Cached<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.entry.key, self.entry.resource_version)
+        write!(f, "{}@{}", self.entry.key, self.resource_version())
     }
 }

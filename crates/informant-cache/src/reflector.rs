@@ -241,6 +241,14 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         output
     }
 
+    /// Waits for what the form of the objects wants done before more of them come.
+    async fn settle(&mut self) {
+        if let Some(settled) = self.informer.representation.settle() {
+            settled.await;
+            self.staging.improve(&*self.informer.representation);
+        }
+    }
+
     /// Publishes the live changes of a chunk.
     fn flush(&mut self) {
         let resource_version = self.state.resource_version();

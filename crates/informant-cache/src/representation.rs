@@ -7,12 +7,14 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use kube::api::{ApiResource, DynamicObject, TypeMeta};
 use serde::de::DeserializeOwned;
 
 use crate::document::Document;
 use crate::error::DecodeError;
 use crate::object::Metadata;
+use crate::packed::PackedObject;
 use crate::selector::Selector;
 
 /// Turns an object, as the server sent it, into the form that the store keeps.
@@ -25,6 +27,27 @@ pub trait Representation<K>: Send + Sync + 'static {
     /// # Errors
     /// If the document isn't a `K`. The informer skips the object, counts and names it, and goes on.
     fn hold(&self, document: &Document<'_>) -> Result<Held<K>, DecodeError>;
+
+    /// The object itself, for a filter or a transform. Default: what [`hold`](Self::hold) gives.
+    ///
+    /// # Errors
+    /// As `hold`; and by default if somebody else has the object too.
+    fn object(&self, document: &Document<'_>) -> Result<K, DecodeError> {
+        let object = match self.hold(document)? {
+            Held::Full(object) => Arc::into_inner(object),
+            Held::Packed(_) => None,
+        };
+        object.ok_or_else(|| DecodeError::new("the form of the objects shares them, so they can't be transformed"))
+    }
+
+    /// The form to keep of an object that was decoded for a filter and passed it. Default:
+    /// [`hold_object`](Self::hold_object).
+    ///
+    /// # Errors
+    /// As `hold`.
+    fn hold_unchanged(&self, object: K, _document: &Document<'_>) -> Result<Held<K>, DecodeError> {
+        self.hold_object(object)
+    }
 
     /// The form to keep of an object that was changed after it was decoded, by a transform. Default: the object itself.
     ///
@@ -42,6 +65,21 @@ pub trait Representation<K>: Send + Sync + 'static {
         document.len()
     }
 
+    /// What's to be waited for before more objects come. Default: nothing.
+    fn settle(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
+    /// A better form of an object that nobody has seen yet, after [`settle`](Self::settle). Default: it stays.
+    fn improve(&self, _held: &Held<K>) -> Option<Held<K>> {
+        None
+    }
+
+    /// How many bytes it takes for all objects together, beside what each of them takes. Default: none.
+    fn shared_bytes(&self) -> usize {
+        0
+    }
+
     /// The media type to ask the server for.
     fn accept(&self) -> &'static str {
         "application/json"
@@ -52,17 +90,9 @@ pub trait Representation<K>: Send + Sync + 'static {
 pub enum Held<K> {
     /// The object itself.
     Full(Arc<K>),
-    /// A form that is decoded when read.
-    Lazy(Arc<dyn LazyObject<K>>),
-}
-
-/// An object in a form that is decoded when read.
-pub trait LazyObject<K>: Send + Sync {
-    /// Decodes the object. The document was accepted when it was taken in, so this can't fail.
-    fn read(&self) -> Arc<K>;
-
-    /// Whether the object's labels satisfy a selector. A form that keeps its labels apart needn't decode for it.
-    fn matches(&self, selector: &Selector) -> bool;
+    /// The object's bytes, decoded when read: [`packed`](crate::InformerBuilder::packed) or
+    /// [`raw`](crate::InformerBuilder::raw).
+    Packed(PackedObject<K>),
 }
 
 /// Keeps the whole object but for its `metadata.managedFields`, which are often a third of it and which hardly anybody
@@ -80,14 +110,22 @@ impl<K> Held<K> {
     pub(crate) fn read(&self) -> Arc<K> {
         match self {
             Self::Full(object) => Arc::clone(object),
-            Self::Lazy(object) => object.read(),
+            Self::Packed(object) => object.read(),
+        }
+    }
+
+    /// What it takes if it's packed; of a struct the representation knows.
+    pub(crate) fn packed_bytes(&self) -> usize {
+        match self {
+            Self::Full(_) => 0,
+            Self::Packed(object) => object.held_bytes(),
         }
     }
 
     pub(crate) fn into_object(self) -> Arc<K> {
         match self {
             Self::Full(object) => object,
-            Self::Lazy(object) => object.read(),
+            Self::Packed(object) => object.read(),
         }
     }
 }
@@ -96,7 +134,7 @@ impl<K: Metadata> Held<K> {
     pub(crate) fn matches(&self, selector: &Selector) -> bool {
         match self {
             Self::Full(object) => selector.matches(|key| object.label(key)),
-            Self::Lazy(object) => object.matches(selector),
+            Self::Packed(object) => object.matches(selector),
         }
     }
 }
@@ -119,11 +157,11 @@ impl<K> Full<K> {
     }
 }
 
-impl<K> Representation<K> for Full<K>
+impl<K> Full<K>
 where
     K: kube::Resource + DeserializeOwned + Send + Sync + 'static,
 {
-    fn hold(&self, document: &Document<'_>) -> Result<Held<K>, DecodeError> {
+    pub(crate) fn decode(&self, document: &Document<'_>) -> Result<K, DecodeError> {
         let mut object: K = document.decode()?;
         if !self.managed_fields {
             object.meta_mut().managed_fields = None;
@@ -131,7 +169,16 @@ where
         if let Some(dynamic) = (&mut object as &mut dyn Any).downcast_mut::<DynamicObject>() {
             dynamic.types.get_or_insert_with(|| self.types.clone());
         }
-        Ok(Held::Full(Arc::new(object)))
+        Ok(object)
+    }
+}
+
+impl<K> Representation<K> for Full<K>
+where
+    K: kube::Resource + DeserializeOwned + Send + Sync + 'static,
+{
+    fn hold(&self, document: &Document<'_>) -> Result<Held<K>, DecodeError> {
+        Ok(Held::Full(Arc::new(self.decode(document)?)))
     }
 
     fn accept(&self) -> &'static str {

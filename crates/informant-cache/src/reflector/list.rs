@@ -34,6 +34,7 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
                     Err(error) => return self.fail(malformed(error), Input::Failed),
                 }
             }
+            self.settle().await;
         }
         match decoder.finish().map_err(malformed).and_then(|envelope| self.list_head(&envelope)) {
             Err(error) => self.fail(error, Input::Failed),

@@ -64,6 +64,7 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
                 }
             }
             self.flush();
+            self.settle().await;
         }
     }
 
