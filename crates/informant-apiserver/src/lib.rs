@@ -50,3 +50,10 @@ pub use crate::server::{ApiServer, ApiServerBuilder};
 pub use crate::service::ApiService;
 pub use crate::service::answer::ResponseBody;
 pub use crate::service::user::User;
+
+/// An object of a built-in kind, with its `apiVersion` and `kind`, in protobuf as the server sends it: in its envelope.
+/// `None` if the kind isn't known in this form. For programs that play a server, such as the benchmarks'.
+#[must_use]
+pub fn to_protobuf(object: &serde_json::Value) -> Option<Vec<u8>> {
+    protobuf::encode::object(object)
+}

@@ -1,0 +1,5 @@
+//! The benchmarks with the system's allocator.
+
+fn main() -> std::process::ExitCode {
+    informant_bench::main()
+}
