@@ -41,7 +41,7 @@ type table struct {
 
 // writeTable prints one line a kind ("K apiVersion kind message") and one a message ("M field;field;..."), where a field
 // is "tag name flags type". Flags: * pointer, o left out when empty, z left out when zero, [ list, { map, e embedded.
-// Types: s string, b boolean, i integer, d double, y bytes, l a list of strings that is a message of its own, m<number> a
+// Types: s string, b boolean, i integer, n integer of 64 bits, d double, y bytes, l a list of strings that is a message of its own, m<number> a
 // message, t time, u time with microseconds, D duration, q quantity, x integer or string, r raw JSON,
 // A<number> B<number> S<number> one or the other.
 func writeTable(out io.Writer, types *runtime.Scheme) {
@@ -132,8 +132,10 @@ func (t *table) letter(typ reflect.Type) string {
 		return "s"
 	case reflect.Bool:
 		return "b"
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint32:
+	case reflect.Int32, reflect.Uint8, reflect.Uint32:
 		return "i"
+	case reflect.Int, reflect.Int64:
+		return "n"
 	case reflect.Float64:
 		return "d"
 	case reflect.Slice:

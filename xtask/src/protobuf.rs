@@ -1,4 +1,5 @@
-//! `cargo xtask protobuf`: the table by which the embedded server reads protobuf bodies, made and checked with Go's own types.
+//! `cargo xtask protobuf`: the table by which the embedded server and the informers read protobuf, made and checked with
+//! Go's own types.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,7 +8,9 @@ use std::process::{Command, Stdio};
 use crate::failure::Failure;
 
 const PROGRAM: &str = "peers/protobuf-table";
-const DIRECTORY: &str = "crates/informant-apiserver/data";
+const SERVER: &str = "crates/informant-apiserver/data";
+/// Its own copy: the server shares nothing with the client side.
+const CACHE: &str = "crates/informant-cache/data";
 const HELP: &str = "\
 cargo xtask protobuf COMMAND, with Go 1.26 or newer
 
@@ -18,8 +21,11 @@ cargo xtask protobuf COMMAND, with Go 1.26 or newer
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["write"] => {
-            write("protobuf.zst", &go(&["table"])?)?;
-            write("protobuf-cases.zst", &go(&["cases", "37", "1"])?)
+            let (table, cases) = (go(&["table"])?, go(&["cases", "37", "1"])?);
+            for directory in [SERVER, CACHE] {
+                write(directory, "protobuf.zst", &table)?;
+            }
+            write(SERVER, "protobuf-cases.zst", &cases)
         }
         ["check"] => check(),
         _ => Err(Failure::Usage(HELP.to_owned())),
@@ -37,8 +43,8 @@ fn go(arguments: &[&str]) -> Result<Vec<u8>, Failure> {
     if output.status.success() { Ok(output.stdout) } else { Err(Failure::Failed(format!("go run: {}", output.status))) }
 }
 
-fn write(name: &str, content: &[u8]) -> Result<(), Failure> {
-    let path = Path::new(DIRECTORY).join(name);
+fn write(directory: &str, name: &str, content: &[u8]) -> Result<(), Failure> {
+    let path = Path::new(directory).join(name);
     let compressed = zstd::bulk::compress(content, 19).map_err(Failure::file(&path))?;
     std::fs::write(&path, &compressed).map_err(Failure::file(&path))?;
     println!("{}: {} bytes", path.display(), compressed.len());

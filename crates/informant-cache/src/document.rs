@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 
 use crate::error::DecodeError;
+use crate::protobuf::{self, Message, Metadata, Object};
 use crate::selector::Selector;
 
 /// One object as a server sent it: its JSON, or its protobuf bytes together with what they mean.
@@ -21,6 +22,8 @@ pub struct Document<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Json,
+    /// An object's message, without an envelope.
+    Protobuf(&'static Message),
 }
 
 impl<'a> Document<'a> {
@@ -28,6 +31,11 @@ impl<'a> Document<'a> {
     #[must_use]
     pub fn json(text: &'a [u8]) -> Self {
         Self::stored(Encoding::Json, text)
+    }
+
+    /// The message of a whole object, without an envelope.
+    pub(crate) fn protobuf(message: &'static Message, bytes: &'a [u8]) -> Self {
+        Self::stored(Encoding::Protobuf(message), bytes)
     }
 
     /// A document that was taken apart with [`encoding`](Self::encoding) and [`bytes`](Self::bytes).
@@ -50,6 +58,11 @@ impl<'a> Document<'a> {
 
     /// The bytes without `metadata.managedFields`.
     pub(crate) fn without_managed_fields(&self) -> Cow<'a, [u8]> {
+        if let Encoding::Protobuf(_) = self.encoding {
+            let mut cut = Vec::with_capacity(self.bytes.len());
+            let whole = protobuf::without_managed_fields(self.bytes, &mut cut);
+            return whole.map_or(Cow::Borrowed(self.bytes), |()| Cow::Owned(cut));
+        }
         let cut = || -> Option<Vec<u8>> {
             let mut object: serde_json::Value = serde_json::from_slice(self.bytes).ok()?;
             object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")?;
@@ -58,23 +71,33 @@ impl<'a> Document<'a> {
         cut().map_or(Cow::Borrowed(self.bytes), Cow::Owned)
     }
 
-    /// Finds out whether it can be decoded.
+    /// Finds out whether it can be decoded. Of the types that the table of messages is about that's found without making
+    /// anything.
     pub(crate) fn check<T: DeserializeOwned>(&self) -> Result<(), DecodeError> {
-        self.decode::<T>().map(drop)
+        match self.encoding {
+            Encoding::Protobuf(message) if std::any::type_name::<T>().starts_with("k8s_openapi::") => {
+                protobuf::check(message, self.bytes)
+            }
+            Encoding::Protobuf(_) | Encoding::Json => self.decode::<T>().map(drop),
+        }
     }
 
     /// Whether the object's labels satisfy a selector. Cost: a look at the metadata.
     pub(crate) fn matches(&self, selector: &Selector) -> bool {
         #[derive(serde::Deserialize)]
-        struct Object {
-            metadata: Metadata,
+        struct Labelled {
+            metadata: LabelledMetadata,
         }
         #[derive(serde::Deserialize)]
-        struct Metadata {
+        struct LabelledMetadata {
             #[serde(default)]
             labels: Option<BTreeMap<String, String>>,
         }
-        let labels = self.decode::<Object>().ok().and_then(|object| object.metadata.labels).unwrap_or_default();
+        if let Encoding::Protobuf(_) = self.encoding {
+            let metadata = Metadata::read(self.bytes).unwrap_or_default();
+            return selector.matches(|key| metadata.labels().find(|(label, _)| *label == key).map(|(_, value)| value));
+        }
+        let labels = self.decode::<Labelled>().ok().and_then(|object| object.metadata.labels).unwrap_or_default();
         selector.matches(|key| labels.get(key).map(String::as_str))
     }
 
@@ -90,20 +113,36 @@ impl<'a> Document<'a> {
         self.bytes.is_empty()
     }
 
-    /// Decodes the object.
+    /// Decodes the object. What came as protobuf is shown to `T` as the JSON of it would be, without writing that.
     ///
     /// # Errors
     /// If it isn't a `T`; the error names the field.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
-        serde_json::from_slice(self.bytes).map_err(|error| whereabouts::<T>(self.bytes, error))
+        match self.encoding {
+            Encoding::Json => {
+                serde_json::from_slice(self.bytes).map_err(|error| whereabouts::<T>(self.bytes, error))
+            }
+            Encoding::Protobuf(message) => Ok(Object::new(message, self.bytes).decode()?),
+        }
     }
 
-    /// The object as JSON: the bytes as they are if the server sent that.
+    /// As [`decode`](Self::decode), but `metadata.managedFields` isn't looked at where that's cheaper.
+    pub(crate) fn decode_trimmed<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
+        match self.encoding {
+            Encoding::Json => self.decode(),
+            Encoding::Protobuf(message) => Ok(Object::new(message, self.bytes).without_managed_fields().decode()?),
+        }
+    }
+
+    /// The object as JSON: the bytes as they are if the server sent that, else what it would have sent.
     ///
     /// # Errors
     /// If the bytes aren't what they say they are. JSON isn't checked.
     pub fn to_json(&self) -> Result<Cow<'a, [u8]>, DecodeError> {
-        Ok(Cow::Borrowed(self.bytes))
+        match self.encoding {
+            Encoding::Json => Ok(Cow::Borrowed(self.bytes)),
+            Encoding::Protobuf(message) => Ok(Cow::Owned(protobuf::to_json(Object::new(message, self.bytes))?)),
+        }
     }
 }
 

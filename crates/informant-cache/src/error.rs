@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub(crate) use self::scrub::complaint;
 use crate::status::InformerState;
 
 /// An object that can't be decoded. It's skipped, counted and named; the informer goes on.

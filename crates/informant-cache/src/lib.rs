@@ -59,6 +59,7 @@ mod lock;
 mod object;
 mod packed;
 mod parts;
+mod protobuf;
 mod reflector;
 mod representation;
 mod request;

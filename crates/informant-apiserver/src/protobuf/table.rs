@@ -163,7 +163,7 @@ impl Kind {
         Some(match letter {
             "s" => Self::String,
             "b" => Self::Bool,
-            "i" => Self::Integer,
+            "i" | "n" => Self::Integer,
             "d" => Self::Double,
             "y" => Self::Bytes,
             "l" => Self::Strings,

@@ -15,6 +15,11 @@ pub(super) fn json(error: &serde_json::Error) -> String {
         // Of the syntax it says what's wrong in fixed words.
         return text;
     }
+    self::complaint(complaint)
+}
+
+/// What the decoding of a type complains of, but for the values.
+pub(crate) fn complaint(complaint: &str) -> String {
     // `invalid type: string "x", expected a map`: what's expected is the program's own text.
     let (found, expected) = complaint.rsplit_once(", expected ").unwrap_or((complaint, ""));
     let fixed = ["invalid type: ", "invalid value: ", "invalid length ", "unknown variant ", "unknown field "];
