@@ -51,6 +51,16 @@ impl<K> Delta<K> {
     }
 }
 
+impl<K> Clone for Delta<K> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Upsert(object) => Self::Upsert(object.clone()),
+            Self::Delete { key, last } => Self::Delete { key: key.clone(), last: last.clone() },
+            Self::Leave { key } => Self::Leave { key: key.clone() },
+        }
+    }
+}
+
 // === impl Staging ===
 
 impl<K> Default for Staging<K> {

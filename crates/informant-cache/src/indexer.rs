@@ -5,16 +5,23 @@
 //! index remembers them, so a removal needs neither the function nor the object. If the function fails or panics, the
 //! object is missing in that index, and named there with the reason.
 
+mod bucket;
+mod value_sets;
+
 use std::any::Any;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
+use hashbrown::HashTable;
+
+use self::bucket::Bucket;
+use self::value_sets::{SetId, ValueSets};
 use crate::key::ObjectKey;
 use crate::object::Cached;
-use crate::store::{FixedState, Store, Table};
+use crate::store::{FixedState, Store};
 
 /// An index over an informer's objects, made by [`SharedInformer::index`](crate::SharedInformer::index).
 ///
@@ -32,7 +39,7 @@ struct Registration<K: 'static> {
 }
 
 /// Computes an object's index values, boxed because the store doesn't know their type.
-pub(crate) type IndexFunction<K> = Arc<dyn Fn(&K) -> Computed + Send + Sync>;
+pub(crate) type IndexFunction<K> = Arc<dyn Fn(&Cached<K>) -> Computed + Send + Sync>;
 
 /// What an index function brought, or why it brought nothing.
 pub(crate) type Computed = Result<Values, String>;
@@ -51,15 +58,29 @@ pub(crate) trait AnyIndex<K>: Send + Sync {
     /// The objects whose values couldn't be computed, with the reason: the first so many of them by key.
     fn unindexed(&self) -> Vec<(ObjectKey, String)>;
     fn as_any(&self) -> &dyn Any;
+    fn clone_box(&self) -> Box<dyn AnyIndex<K>>;
+    /// What it takes, without the objects.
+    fn bytes(&self) -> usize;
 }
 
 struct ValueIndex<K, V> {
     name: Arc<str>,
     function: IndexFunction<K>,
-    objects: HashMap<V, Table<K>, FixedState>,
-    values: HashMap<ObjectKey, Vec<V>, FixedState>,
+    objects: HashMap<V, Bucket<K>, FixedState>,
+    /// By key, what each object's values are.
+    members: HashTable<Member<K>>,
+    sets: ValueSets<V>,
     /// The objects whose values couldn't be computed, and why.
     unindexed: HashMap<ObjectKey, String, FixedState>,
+}
+
+struct Member<K> {
+    object: Cached<K>,
+    values: SetId,
+}
+
+fn hash(key: &str) -> u64 {
+    FixedState::default().hash_one(key)
 }
 
 /// How many objects are named that couldn't be indexed.
@@ -95,13 +116,13 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Ind
     pub(crate) fn add<I, E>(
         store: &Arc<Store<K>>,
         name: &str,
-        function: impl Fn(&K) -> Result<I, E> + Send + Sync + 'static,
+        function: impl Fn(&Cached<K>) -> Result<I, E> + Send + Sync + 'static,
     ) -> (Self, IndexFailures)
     where
         I: IntoIterator<Item = V>,
         E: std::fmt::Display,
     {
-        let function: IndexFunction<K> = Arc::new(move |object: &K| {
+        let function: IndexFunction<K> = Arc::new(move |object: &Cached<K>| {
             let mut values: Vec<V> = Vec::new();
             for value in
                 function(object).map_err(|error| error.to_string().chars().take(REASON_MAX).collect::<String>())?
@@ -116,7 +137,8 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Ind
             name: name.into(),
             function,
             objects: HashMap::default(),
-            values: HashMap::default(),
+            members: HashTable::new(),
+            sets: ValueSets::default(),
             unindexed: HashMap::default(),
         };
         let (id, failures) = store.add_index(Box::new(index));
@@ -228,25 +250,29 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Any
         // The function above made the box, so it holds these values.
         let Ok(values) = values.downcast::<Vec<V>>() else { return };
         for value in values.iter() {
-            self.objects.entry(value.clone()).or_default().insert(object.clone());
+            match self.objects.get_mut(value) {
+                Some(bucket) => bucket.insert(object.clone()),
+                None => drop(self.objects.insert(value.clone(), Bucket::One(object.clone()))),
+            }
         }
-        self.values.insert(object.key().clone(), *values);
+        let member = Member { object: object.clone(), values: self.sets.acquire(*values) };
+        self.members.insert_unique(hash(object.key().as_str()), member, |member| hash(member.object.key().as_str()));
     }
 
     fn remove(&mut self, key: &ObjectKey) {
         self.unindexed.remove(key);
-        for value in self.values.remove(key).unwrap_or_default() {
-            if let Some(found) = self.objects.get_mut(&value) {
-                found.remove(key.as_str());
-                if found.is_empty() {
-                    self.objects.remove(&value);
-                }
+        let found = self.members.find_entry(hash(key.as_str()), |member| member.object.key() == key);
+        let Ok(member) = found.map(|found| found.remove().0) else { return };
+        for value in self.sets.release(member.values).iter() {
+            if self.objects.get_mut(value).is_some_and(|bucket| bucket.remove(key.as_str())) {
+                self.objects.remove(value);
             }
         }
     }
 
     fn holds(&self, key: &ObjectKey) -> bool {
-        self.values.contains_key(key) || self.unindexed.contains_key(key)
+        self.members.find(hash(key.as_str()), |member| member.object.key() == key).is_some()
+            || self.unindexed.contains_key(key)
     }
 
     fn unindexed(&self) -> Vec<(ObjectKey, String)> {
@@ -258,6 +284,37 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Any
     fn as_any(&self) -> &dyn Any {
         self
     }
+
+    fn clone_box(&self) -> Box<dyn AnyIndex<K>> {
+        Box::new(self.clone())
+    }
+
+    fn bytes(&self) -> usize {
+        let buckets: usize = self.objects.values().map(Bucket::table_bytes).sum();
+        let values = self.objects.capacity() * (size_of::<(V, Bucket<K>)>() + 1);
+        let unindexed = self.unindexed.capacity() * (size_of::<(ObjectKey, String)>() + 1)
+            + self.unindexed.values().map(String::capacity).sum::<usize>();
+        buckets + values + unindexed + self.members.allocation_size() + self.sets.bytes()
+    }
+}
+
+impl<K, V: Clone> Clone for ValueIndex<K, V> {
+    fn clone(&self) -> Self {
+        Self {
+            name: Arc::clone(&self.name),
+            function: Arc::clone(&self.function),
+            objects: self.objects.clone(),
+            members: self.members.clone(),
+            sets: self.sets.clone(),
+            unindexed: self.unindexed.clone(),
+        }
+    }
+}
+
+impl<K> Clone for Member<K> {
+    fn clone(&self) -> Self {
+        Self { object: self.object.clone(), values: self.values }
+    }
 }
 
 // === impl Indexer ===
@@ -265,6 +322,13 @@ impl<K: Send + Sync + 'static, V: Eq + Hash + Clone + Send + Sync + 'static> Any
 impl<K> Default for Indexer<K> {
     fn default() -> Self {
         Self { indexes: Vec::new(), next_id: 0 }
+    }
+}
+
+impl<K> Clone for Indexer<K> {
+    fn clone(&self) -> Self {
+        let indexes = self.indexes.iter().map(|(id, index)| (*id, index.clone_box())).collect();
+        Self { indexes, next_id: self.next_id }
     }
 }
 
@@ -279,6 +343,10 @@ impl<K> Indexer<K> {
     pub(crate) fn remove(&mut self, id: u64) -> Option<Box<dyn AnyIndex<K>>> {
         let position = self.indexes.iter().position(|(one, _)| *one == id)?;
         Some(self.indexes.swap_remove(position).1)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.indexes.iter().map(|(_, index)| index.bytes()).sum()
     }
 
     pub(crate) fn get(&self, id: u64) -> Option<&dyn AnyIndex<K>> {
@@ -368,9 +436,8 @@ impl Prepared {
             if missing.is_empty() {
                 continue;
             }
-            let object = object.object();
             for (id, function) in missing {
-                let computed = catch_unwind(AssertUnwindSafe(|| function(&object)));
+                let computed = catch_unwind(AssertUnwindSafe(|| function(object)));
                 failures.panics += u64::from(computed.is_err());
                 failures.errors += u64::from(matches!(&computed, Ok(Err(_))));
                 let computed = computed.unwrap_or_else(|_| Err("the index function panicked".to_owned()));

@@ -24,6 +24,8 @@ use crate::event::Event;
 use crate::handler::{HandlerBuilder, HandlerHandle, HandlerOptions, Subscription};
 use crate::indexer::Index;
 use crate::lister::{Coverage, Lister};
+use crate::memory::Memory;
+use crate::object::Cached;
 use crate::scope::Scope;
 use crate::status::{InformerState, InformerStatus};
 use crate::store::Store;
@@ -125,7 +127,8 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
         I: IntoIterator<Item = V>,
         E: fmt::Display,
     {
-        let (index, failures) = Index::add(&self.shared.store, name, function);
+        let (index, failures) =
+            Index::add(&self.shared.store, name, move |object: &Cached<K>| function(&object.object()));
         self.shared.count_failures(failures);
         index
     }
@@ -188,6 +191,12 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
     #[must_use]
     pub fn status(&self) -> InformerStatus {
         self.shared.status()
+    }
+
+    /// What it holds in memory. Cost: by the number of namespaces, index values and waiting events, not of objects.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        self.shared.memory()
     }
 
     /// What the informer is doing.

@@ -12,6 +12,7 @@ pub(crate) use self::cell::StatusCell;
 use crate::durations::Durations;
 use crate::error::RequestErrorKind;
 use crate::key::ObjectKey;
+use crate::memory::Memory;
 
 /// What an informer is doing right now.
 ///
@@ -179,10 +180,8 @@ pub struct InformerStatus {
     pub synced: bool,
     /// How many objects the cache holds.
     pub objects: usize,
-    /// How much memory the objects take, about: for each what its representation
-    /// [estimates](crate::Representation::held_bytes), and its key, uid and resource version. Objects of namespaces that
-    /// aren't selected now are held too, and count.
-    pub bytes: u64,
+    /// What it holds in memory.
+    pub memory: Memory,
     /// The resource version up to which the cache follows the server; empty before the first sync.
     pub resource_version: String,
     /// What happened so far.

@@ -9,12 +9,14 @@
 //!    bucket of `hidden`; empty buckets are removed;
 //! 2. [`Store::apply`] returns events that, key by key, lead from the shown state before to the shown state after.
 
+mod generation;
 mod table;
 mod visible;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, RwLock};
 
+pub(crate) use generation::LARGE;
 pub(crate) use table::{FixedState, Table};
 use tokio::sync::watch;
 pub(crate) use visible::{Appearing, Visible};
@@ -40,6 +42,8 @@ struct Inner<K> {
     visible: Visible,
     /// How often `visible` changed.
     visible_changes: u64,
+    /// How often anything changed.
+    changes: u64,
     indexer: Indexer<K>,
     /// How far each part follows the server: one namespace, or all under the empty name.
     versions: BTreeMap<Arc<str>, String>,
@@ -52,6 +56,14 @@ pub(crate) struct Progress<'a> {
     pub(crate) part: Option<&'a str>,
     /// Where the server was.
     pub(crate) resource_version: &'a str,
+}
+
+/// How many bytes a store takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoreMemory {
+    pub(crate) objects: u64,
+    pub(crate) tables: u64,
+    pub(crate) indexes: u64,
 }
 
 /// What applying a batch brought.
@@ -69,6 +81,7 @@ impl<K: 'static> Store<K> {
             hidden: HashMap::default(),
             visible: Visible::All,
             visible_changes: 0,
+            changes: 0,
             indexer: Indexer::default(),
             versions: BTreeMap::new(),
         };
@@ -151,10 +164,17 @@ impl<K: 'static> Store<K> {
         read(&self.inner).objects.len()
     }
 
-    /// About how many bytes the objects take, those that aren't shown included.
-    pub(crate) fn bytes(&self) -> u64 {
+    /// How much memory the store takes: for the objects, the tables that find them, and the indexes.
+    pub(crate) fn memory(&self) -> StoreMemory {
         let inner = read(&self.inner);
-        inner.objects.bytes() + inner.hidden.values().map(Table::bytes).sum::<u64>()
+        let maps = inner.namespaces.capacity() + inner.hidden.capacity();
+        let tables = [&inner.namespaces, &inner.hidden].into_iter().flat_map(HashMap::values);
+        let tables: usize = tables.map(Table::table_bytes).sum::<usize>() + inner.objects.table_bytes();
+        StoreMemory {
+            objects: inner.bytes(),
+            tables: (tables + maps * (size_of::<(Arc<str>, Table<K>)>() + 1)) as u64,
+            indexes: inner.indexer.bytes() as u64,
+        }
     }
 
     /// How far the store follows the server: where the part is that's furthest behind. Empty before every part is there.
@@ -210,6 +230,7 @@ impl<K: 'static> Store<K> {
         if !prepared.is_for(inner.visible_changes) || !prepared.covers(&inner.indexer) {
             return None;
         }
+        inner.changes += 1;
         let mut applied = Applied { events: Vec::with_capacity(deltas.len()), replaced: Vec::new() };
         for (position, delta) in deltas.drain(..).enumerate() {
             inner.apply(delta, position, prepared, initial, &mut applied);
@@ -227,6 +248,7 @@ impl<K: 'static> Store<K> {
         let function = index.function();
         let (id, snapshot) = {
             let mut inner = write(&self.inner);
+            inner.changes += 1;
             let id = inner.indexer.add(index);
             // From here on the writer keeps the index up to date; what was there before is ours.
             (id, inner.objects.iter().cloned().collect::<Vec<_>>())
@@ -234,6 +256,7 @@ impl<K: 'static> Store<K> {
         let mut prepared = Prepared::default();
         let failures = prepared.complete(&[(id, function)], snapshot.iter().map(Some));
         let mut inner = write(&self.inner);
+        inner.changes += 1;
         let Inner { objects, indexer, .. } = &mut *inner;
         for (position, object) in snapshot.iter().enumerate() {
             // If it isn't the same any more, then the writer has indexed its successor, or it's gone.
@@ -246,14 +269,36 @@ impl<K: 'static> Store<K> {
     }
 
     pub(crate) fn remove_index(&self, id: u64) {
-        let index = write(&self.inner).indexer.remove(id);
+        let mut inner = write(&self.inner);
+        inner.changes += 1;
+        let index = inner.indexer.remove(id);
+        drop(inner);
         drop(index);
     }
 }
 
 // === impl Inner ===
 
+impl<K> Clone for Inner<K> {
+    fn clone(&self) -> Self {
+        Self {
+            objects: self.objects.clone(),
+            namespaces: self.namespaces.clone(),
+            hidden: self.hidden.clone(),
+            visible: self.visible.clone(),
+            visible_changes: self.visible_changes,
+            changes: self.changes,
+            indexer: self.indexer.clone(),
+            versions: self.versions.clone(),
+        }
+    }
+}
+
 impl<K> Inner<K> {
+    fn bytes(&self) -> u64 {
+        self.objects.bytes() + self.hidden.values().map(Table::bytes).sum::<u64>()
+    }
+
     fn progress(&mut self, Progress { part, resource_version }: Progress<'_>) {
         let part = part.unwrap_or("");
         match self.versions.get_mut(part) {
@@ -434,7 +479,7 @@ mod tests {
     fn indexes_added_during_writes_agree_with_the_store() {
         let store = Arc::new(Store::new());
         let done = AtomicBool::new(false);
-        let parity = |version: &u64| Ok::<_, String>([*version % 2, 7]);
+        let parity = |version: &Cached<u64>| Ok::<_, String>([*version.object() % 2, 7]);
         let indexes = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut rng = fastrand::Rng::with_seed(2);

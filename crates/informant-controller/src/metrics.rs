@@ -158,7 +158,7 @@ fn encode_informers(encoder: &mut DescriptorEncoder<'_>, informers: &[InformerSt
             f64::from(u8::from(informer.synced))
         }),
         ("informer_objects", "Objects in the cache", |informer| count(informer.objects)),
-        ("informer_bytes", "Memory that the cached objects take, an estimate", |informer| bytes(informer.bytes)),
+        ("informer_bytes", "Memory that the cache takes, backlogs included", |informer| bytes(informer.memory.total())),
     ];
     encode_rows(encoder, MetricType::Gauge, &rows, informers, label, gauge)?;
     let help = "1 for the state that the informer is in";

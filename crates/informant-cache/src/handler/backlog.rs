@@ -159,6 +159,18 @@ impl<K> Backlog<K> {
         }
     }
 
+    /// How many bytes it takes, with the states of objects that the store has no more.
+    pub(crate) fn bytes(&self) -> u64 {
+        let slots = self.replay.capacity() * size_of::<Cached<K>>() + self.waiting.capacity() * size_of::<Waiting<K>>();
+        let merging =
+            self.last_of.as_ref().map_or(0, |last_of| last_of.capacity() * (size_of::<(ObjectKey, u64)>() + 1));
+        let past = self.waiting.iter().map(|(slot, _)| match slot {
+            Slot::Event(Event::Updated { old: object, .. } | Event::Deleted { object, .. }) => object.bytes(),
+            Slot::Event(Event::Added { .. }) | Slot::InitialStateEnd | Slot::Void => 0,
+        });
+        past.sum::<u64>() + (slots + merging) as u64
+    }
+
     /// Forgets everything that waits.
     pub(crate) fn clear(&mut self) -> (VecDeque<Cached<K>>, VecDeque<Waiting<K>>) {
         self.events = 0;

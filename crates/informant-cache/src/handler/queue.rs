@@ -145,6 +145,11 @@ impl<K> Queue<K> {
         self.synced.send_replace(true);
     }
 
+    /// How many bytes wait.
+    pub(crate) fn bytes(&self) -> u64 {
+        lock(&self.backlog).bytes()
+    }
+
     pub(crate) fn status(&self) -> HandlerStatus {
         let (queued, conflated) = {
             let backlog = lock(&self.backlog);

@@ -24,13 +24,17 @@ use crate::intake::Intake;
 use crate::key::ObjectKey;
 use crate::lister_watcher::ListerWatcher;
 use crate::lock::lock;
+use crate::memory::Memory;
 use crate::object::Cached;
 use crate::parts::Extent;
 use crate::representation::Representation;
 use crate::request::informer_name;
 use crate::scope::Scope;
 use crate::status::{InformerState, InformerStatus, StatusCell};
-use crate::store::{Appearing, Applied, Progress, Store, Visible};
+use crate::store::{Appearing, Applied, LARGE, Progress, Store, StoreMemory, Visible};
+
+/// How often a large batch is tried on a copy of the store, when others change the store meanwhile.
+const LARGE_TRIES: usize = 3;
 
 /// What an informer's handles and its task share.
 pub(crate) struct Shared<K> {
@@ -132,6 +136,9 @@ impl<K: Send + Sync + 'static> Shared<K> {
     ) {
         let begun = (!deltas.is_empty()).then(Instant::now);
         let (mut prepared, mut failures) = (Prepared::default(), IndexFailures::default());
+        if deltas.len() >= LARGE && self.publish_large(&deltas, progress, extent, arrived) {
+            deltas.clear();
+        }
         let applied = loop {
             // Index functions are the user's, so they run before any lock is taken.
             failures += self.store.prepare(&deltas, &mut prepared);
@@ -152,6 +159,30 @@ impl<K: Send + Sync + 'static> Shared<K> {
         if extent == Extent::Whole {
             self.status.set_synced();
         }
+    }
+
+    /// The same, by way of a copy of the store, so that no reader waits. False, with nothing done, if others changed the
+    /// store all the time.
+    fn publish_large(
+        &self,
+        deltas: &[Delta<K>],
+        progress: Option<Progress<'_>>,
+        extent: Extent,
+        arrived: Instant,
+    ) -> bool {
+        for _ in 0..LARGE_TRIES {
+            let initial = extent != Extent::Changes && !lock(&self.handlers).synced;
+            let (generation, failures) = self.store.next_generation(deltas, initial, progress);
+            let mut handlers = lock(&self.handlers);
+            let Some((events, old)) = self.store.advance(generation, progress.is_some()) else { continue };
+            handlers.tell(&events, false, arrived);
+            drop(handlers);
+            self.status.count(|counters| counters.events += events.len() as u64);
+            self.count_failures(failures);
+            drop(old);
+            return true;
+        }
+        false
     }
 
     /// Shows the objects of these namespaces and no others (cluster-scoped ones always). The handlers are told of those
@@ -251,6 +282,12 @@ impl<K: Send + Sync + 'static> Shared<K> {
         }
     }
 
+    pub(super) fn memory(&self) -> Memory {
+        let StoreMemory { objects, tables, indexes } = self.store.memory();
+        let backlogs = lock(&self.handlers).queues.iter().map(|queue| queue.bytes()).sum();
+        Memory { objects, tables, indexes, shared: self.representation.shared_bytes() as u64, backlogs }
+    }
+
     pub(super) fn status(&self) -> InformerStatus {
         let (handler_statuses, conflated) = {
             let handlers = lock(&self.handlers);
@@ -273,7 +310,7 @@ impl<K: Send + Sync + 'static> Shared<K> {
             state: self.status.state(),
             synced: self.status.synced(),
             objects: self.store.len(),
-            bytes: self.store.bytes(),
+            memory: self.memory(),
             processing: self.processing.durations(),
             resource_version: self.store.resource_version(),
             counters,

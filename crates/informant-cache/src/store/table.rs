@@ -30,9 +30,19 @@ impl<K> Default for Table<K> {
     }
 }
 
+impl<K> Clone for Table<K> {
+    fn clone(&self) -> Self {
+        Self { entries: self.entries.clone(), bytes: self.bytes }
+    }
+}
+
 impl<K> Table<K> {
     pub(crate) fn get(&self, key: &str) -> Option<&Cached<K>> {
         self.entries.find(hash(key), |entry| entry.key().as_str() == key)
+    }
+
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.entries.reserve(more, |entry| hash(entry.key().as_str()));
     }
 
     /// Inserts an object and returns the one that it replaces.
@@ -70,6 +80,11 @@ impl<K> Table<K> {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// What the table takes, without the objects.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.entries.allocation_size()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

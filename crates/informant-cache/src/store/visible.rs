@@ -105,6 +105,7 @@ impl<K: 'static> Store<K> {
             inner.visible = visible.clone();
             inner.visible_changes += 1;
         }
+        inner.changes += 1;
         let mut events = Vec::new();
         inner.hide_rest(&mut events);
         inner.show_chosen(appearing, &mut events);
@@ -114,6 +115,7 @@ impl<K: 'static> Store<K> {
     /// Forgets a whole namespace, which has left the informer's scope.
     pub(crate) fn remove_namespace(&self, namespace: &str) -> Applied<K> {
         let mut inner = write(&self.inner);
+        inner.changes += 1;
         let mut events = Vec::new();
         inner.take_namespace(namespace, &mut events);
         let hidden = inner.hidden.remove(namespace).map(|table| table.iter().cloned().collect());
@@ -212,7 +214,7 @@ mod tests {
     #[test]
     fn a_hidden_namespace_is_kept_but_neither_listed_nor_indexed_nor_told_of() {
         let store = Arc::new(Store::new());
-        let (index, _) = Index::add(&store, "version", |version: &u64| Ok::<_, String>([*version]));
+        let (index, _) = Index::add(&store, "version", |version: &Cached<u64>| Ok::<_, String>([*version.object()]));
         assert!(set_visible(&store, &Visible::only(["ns0"])).is_empty());
         let cluster =
             Cached::new(ObjectKey::cluster("c"), "uid", "9", crate::representation::Held::Full(Arc::new(9)), 0);
@@ -284,7 +286,7 @@ mod tests {
             steps in prop::collection::vec((0..4_u8, 0..9_u64, 0..8_u8), 1..60),
         ) {
             let store = Arc::new(Store::new());
-            let (index, _) = Index::add(&store, "all", |_: &u64| Ok::<_, String>([0]));
+            let (index, _) = Index::add(&store, "all", |_: &Cached<u64>| Ok::<_, String>([0]));
             let mut held = BTreeMap::new();
             let mut told = BTreeMap::new();
             let mut chosen = vec!["ns0", "ns1", "ns2"];

@@ -72,7 +72,7 @@ async fn handlers_listers_and_indexes_do_not_notice_the_form() {
     watch.event("MODIFIED", &object("a", 11));
     let event = events.next().await.unwrap();
     // What the form says, and more for keys, uids and versions.
-    assert!((2000..3000).contains(&informer.status().bytes), "{}", informer.status().bytes);
+    assert!((2000..3000).contains(&informer.memory().objects), "{:?}", informer.memory());
 
     let Event::Updated { old, new } = &event else { panic!("{event:?}") };
     assert_eq!((old.resource_version(), new.resource_version()), ("1", "11"));
@@ -96,7 +96,7 @@ async fn packed_objects_are_compressed_and_read_as_they_were_sent() {
     let sent: usize = objects.iter().map(|object| object.to_string().len()).sum();
     let watch = server.sync("1000", &objects).await;
     assert_eq!(events.wait_initial().await.unwrap().len(), 600);
-    let bytes = packed.status().bytes as usize;
+    let bytes = packed.memory().total() as usize;
     assert!(bytes * 2 < sent, "{bytes} bytes are held of {sent}");
 
     let cached = packed.lister().cached(&"web/o7".parse().unwrap()).unwrap();
