@@ -134,7 +134,8 @@ mod tests {
     #[test]
     fn pods_are_what_kubernetes_types_read_and_of_a_usual_size() {
         let corpus = Corpus::new(&KINDS[0], 20_000, 7, false);
-        let sizes: Vec<usize> = (0..corpus.len()).step_by(100).map(|index| text(&corpus, index, 0, Form::Json).len()).collect();
+        let sizes: Vec<usize> =
+            (0..corpus.len()).step_by(100).map(|index| text(&corpus, index, 0, Form::Json).len()).collect();
         let mean = sizes.iter().sum::<usize>() / sizes.len();
         println!("mean {mean}, min {:?}, max {:?}", sizes.iter().min(), sizes.iter().max());
         assert!((9_000..11_500).contains(&mean) && sizes.iter().all(|size| (7_000..20_000).contains(size)));

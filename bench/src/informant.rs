@@ -104,7 +104,9 @@ where
     let sync = span.end();
     settle().await;
     let (resident, status) = (resident(), informer.status());
-    let phases = phases(args, &seen, |version| informer.status().resource_version.parse().is_ok_and(|at: u64| at >= version)).await?;
+    let phases =
+        phases(args, &seen, |version| informer.status().resource_version.parse().is_ok_and(|at: u64| at >= version))
+            .await?;
     let counters = informer.status().counters;
     cancel.cancel();
     factory.shutdown().await;

@@ -56,7 +56,8 @@ pub struct ServeArgs {
 /// # Errors
 /// If there's no such kind or it can't listen.
 pub fn run(args: &ServeArgs) -> Result<(), Problem> {
-    let kind = KINDS.iter().find(|kind| kind.name == args.kind).ok_or_else(|| format!("no kind is called {}", args.kind))?;
+    let kind =
+        KINDS.iter().find(|kind| kind.name == args.kind).ok_or_else(|| format!("no kind is called {}", args.kind))?;
     let state = Arc::new(State::new(Corpus::new(kind, args.objects, args.seed, args.worst)));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, accept(state, args))
@@ -125,7 +126,9 @@ fn answer(state: &Arc<State>, request: &Request<Incoming>) -> Response<Body> {
         return control(state, command, &query);
     }
     if path != state.corpus.kind.path {
-        let message = format!(r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"{path}"}}"#);
+        let message = format!(
+            r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"{path}"}}"#
+        );
         return whole(StatusCode::NOT_FOUND, "application/json", message.into());
     }
     let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -144,7 +147,8 @@ fn answer(state: &Arc<State>, request: &Request<Incoming>) -> Response<Body> {
         let page = Page::new(state, form, start, limit.unwrap_or(usize::MAX));
         stream::iter(page).map(|chunk| Ok(Frame::data(chunk))).boxed()
     };
-    let content_type = if matches!(query.get("watch"), Some("true" | "1")) { form.stream_type() } else { form.content_type() };
+    let content_type =
+        if matches!(query.get("watch"), Some("true" | "1")) { form.stream_type() } else { form.content_type() };
     let mut response = Response::new(BodyExt::boxed_unsync(StreamBody::new(body)));
     response.headers_mut().insert(header::CONTENT_TYPE, http::HeaderValue::from_static(content_type));
     response

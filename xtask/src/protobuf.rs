@@ -11,6 +11,8 @@ const PROGRAM: &str = "peers/protobuf-table";
 const SERVER: &str = "crates/informant-apiserver/data";
 /// Its own copy: the server shares nothing with the client side.
 const CACHE: &str = "crates/informant-cache/data";
+/// The derive's copy. It's read by a compiler at work, without a decompressor.
+const DERIVE: &str = "crates/informant-derive/data/protobuf.txt";
 const HELP: &str = "\
 cargo xtask protobuf COMMAND, with Go 1.26 or newer
 
@@ -25,6 +27,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             for directory in [SERVER, CACHE] {
                 write(directory, "protobuf.zst", &table)?;
             }
+            std::fs::write(DERIVE, &table).map_err(Failure::file(Path::new(DERIVE)))?;
             write(SERVER, "protobuf-cases.zst", &cases)
         }
         ["check"] => check(),

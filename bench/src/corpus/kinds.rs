@@ -167,7 +167,8 @@ fn endpoint_slice(seed: u64, number: u64, worst: bool) -> String {
 
 fn event(_seed: u64, number: u64, worst: bool) -> String {
     let namespace = format!("team-{:02}", number % 50);
-    let of = json!({"action": "", "deprecatedCount": 0, "note": "", "reason": "", "regarding": {"name": ""}, "type": ""});
+    let of =
+        json!({"action": "", "deprecatedCount": 0, "note": "", "reason": "", "regarding": {"name": ""}, "type": ""});
     let managed = managed("kubelet", mark::CHANGED, &of);
     format!(
         r#"{{"metadata":{},"eventTime":null,"reason":"Unhealthy","regarding":{{"kind":"Pod","namespace":"{namespace}","name":"worker-{number:06}-{name}","uid":"{uid}","apiVersion":"v1","resourceVersion":"{version}","fieldPath":"spec.containers{{worker}}"}},"note":"Readiness probe failed: Get \"http://{ip}:8080/readyz\": context deadline exceeded","type":"Warning","deprecatedSource":{{"component":"kubelet","host":"node-{node}"}},"deprecatedFirstTimestamp":"{created}","deprecatedLastTimestamp":"{changed}","deprecatedCount":17}}"#,

@@ -6,8 +6,26 @@ use super::managed_fields::{entry, fields};
 use super::template::{mark, mix};
 
 const WORDS: [&str; 20] = [
-    "checkout", "catalog", "payments", "search", "session", "billing", "ledger", "gateway", "inventory", "shipping", "reviews",
-    "pricing", "accounts", "notifier", "reports", "media", "audit", "profile", "cart", "orders",
+    "checkout",
+    "catalog",
+    "payments",
+    "search",
+    "session",
+    "billing",
+    "ledger",
+    "gateway",
+    "inventory",
+    "shipping",
+    "reviews",
+    "pricing",
+    "accounts",
+    "notifier",
+    "reports",
+    "media",
+    "audit",
+    "profile",
+    "cart",
+    "orders",
 ];
 const TIERS: [&str; 6] = ["frontend", "backend", "worker", "cache", "api", "batch"];
 
@@ -75,7 +93,14 @@ fn container(random: u64, index: u64, app: &str, tier: &str, word: &str, probes:
         String::new()
     };
     let more: Vec<String> = (0..2 + pick(1, 8))
-        .map(|number| format!(r#"{{"name":"{}_SETTING_{number}","value":"{}-{}"}}"#, tier.to_uppercase(), app, pick(number + 50, 1000)))
+        .map(|number| {
+            format!(
+                r#"{{"name":"{}_SETTING_{number}","value":"{}-{}"}}"#,
+                tier.to_uppercase(),
+                app,
+                pick(number + 50, 1000)
+            )
+        })
         .collect();
     format!(
         r#"{{"name":"{name}","image":"registry.example.org/{tier}/{name}:v{}.{}.{}","args":["--config=/etc/{word}/config.yaml","--log-level=info"],"ports":[{{"name":"http","containerPort":{port},"protocol":"TCP"}}],"env":[{{"name":"POD_NAME","valueFrom":{{"fieldRef":{{"apiVersion":"v1","fieldPath":"metadata.name"}}}}}},{{"name":"POD_NAMESPACE","valueFrom":{{"fieldRef":{{"apiVersion":"v1","fieldPath":"metadata.namespace"}}}}}},{{"name":"DATABASE_PASSWORD","valueFrom":{{"secretKeyRef":{{"name":"{app}-db","key":"password"}}}}}},{}],"resources":{{"limits":{{"cpu":"{cpu}m","memory":"{memory}Mi"}},"requests":{{"cpu":"{half}m","memory":"{memory}Mi"}}}},"volumeMounts":[{{"name":"config","readOnly":true,"mountPath":"/etc/{word}"}},{{"name":"scratch","mountPath":"/tmp"}},{{"name":"kube-api-access-{token}","readOnly":true,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}}]{probes},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","imagePullPolicy":"IfNotPresent","securityContext":{{"capabilities":{{"drop":["ALL"]}},"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false}}}}"#,
@@ -111,7 +136,9 @@ fn status(spec: &str) -> String {
         })
         .collect();
     let condition = |name: &str, time: &str| {
-        format!(r#"{{"type":"{name}","observedGeneration":1,"status":"True","lastProbeTime":null,"lastTransitionTime":"{time}"}}"#)
+        format!(
+            r#"{{"type":"{name}","observedGeneration":1,"status":"True","lastProbeTime":null,"lastTransitionTime":"{time}"}}"#
+        )
     };
     format!(
         r#"{{"observedGeneration":1,"phase":"Running","conditions":[{},{},{},{},{}],"hostIP":"{host}","hostIPs":[{{"ip":"{host}"}}],"podIP":"{ip}","podIPs":[{{"ip":"{ip}"}}],"startTime":"{created}","containerStatuses":[{}],"qosClass":"Burstable"}}"#,

@@ -110,11 +110,8 @@ impl Page {
             out.extend_from_slice(&list);
             return;
         }
-        let more = if left > 0 {
-            format!(r#","continue":"{}","remainingItemCount":{left}"#, self.end)
-        } else {
-            String::new()
-        };
+        let more =
+            if left > 0 { format!(r#","continue":"{}","remainingItemCount":{left}"#, self.end) } else { String::new() };
         let head = format!(
             r#"{{"kind":"{kind}List","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{version}"{more}}},"items":["#
         );

@@ -29,7 +29,11 @@ enum Doing {
 }
 
 /// The body of a watch.
-pub(super) fn body(state: &Arc<State>, form: Form, initial: bool) -> BoxStream<'static, Result<Frame<Bytes>, Infallible>> {
+pub(super) fn body(
+    state: &Arc<State>,
+    form: Form,
+    initial: bool,
+) -> BoxStream<'static, Result<Frame<Bytes>, Infallible>> {
     let doing = if initial { Doing::Initial { next: 0, version: state.version() } } else { Doing::Waiting };
     let watch = Watch { state: Arc::clone(state), form, news: state.watch(), doing, pool: Pool::default() };
     stream::unfold(watch, |mut watch| async {

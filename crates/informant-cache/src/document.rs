@@ -119,9 +119,7 @@ impl<'a> Document<'a> {
     /// If it isn't a `T`; the error names the field.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
         match self.encoding {
-            Encoding::Json => {
-                serde_json::from_slice(self.bytes).map_err(|error| whereabouts::<T>(self.bytes, error))
-            }
+            Encoding::Json => serde_json::from_slice(self.bytes).map_err(|error| whereabouts::<T>(self.bytes, error)),
             Encoding::Protobuf(message) => Ok(Object::new(message, self.bytes).decode()?),
         }
     }

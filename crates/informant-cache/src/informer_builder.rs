@@ -15,6 +15,7 @@ use crate::intake::Intake;
 use crate::lister_watcher::ListerWatcher;
 use crate::object::Metadata;
 use crate::packed::Packed;
+use crate::projection::{Projected, Projection};
 use crate::representation::{Full, Representation};
 use crate::scope::Scope;
 use crate::shared_informer::{AnyInformer, SharedInformer};
@@ -222,6 +223,16 @@ where
         let representation = Packed::new(full, compress, *managed_fields);
         self.options.form = form;
         self.held_as(representation)
+    }
+}
+
+impl<V: Projection> InformerBuilder<V> {
+    /// The informer, its objects kept as the projection that they are. Usually it's set up by
+    /// [`InformerFactory::projection`].
+    #[must_use]
+    pub fn projected(mut self) -> SharedInformer<V> {
+        self.options.form = "projected";
+        self.held_as(Projected::new())
     }
 }
 

@@ -27,6 +27,7 @@ use crate::cluster::Cluster;
 use crate::error::{StartError, SyncError};
 use crate::informer_builder::{InformerBuilder, InformerOptions};
 use crate::object::Metadata;
+use crate::projection::Projection;
 use crate::representation::Representation;
 use crate::scope::Scope;
 use crate::shared_informer::{Parts, Shared, SharedInformer};
@@ -156,6 +157,16 @@ impl InformerFactory {
     /// Sets up the informer of any resource, without a compile-time type.
     pub fn dynamic(&self, resource: ApiResource) -> InformerBuilder<DynamicObject> {
         self.informer_for(resource)
+    }
+
+    /// Sets up the informer of a [`Projection`](trait@Projection): of each object it keeps what the struct asks for, and
+    /// decodes nothing else. Finish it with [`projected`](InformerBuilder::projected).
+    ///
+    /// Filters, transforms, handlers, listers and indexes work on the struct as on whole objects.
+    /// [`Lister::select`](crate::Lister::select) needs `metadata.labels` among its fields.
+    pub fn projection<V: Projection>(&self) -> InformerBuilder<V> {
+        let builder = self.informer_for(V::resource());
+        if V::KIND.cluster_scoped { builder.cluster_scoped() } else { builder }
     }
 
     /// Sets up the informer of any resource whose objects are kept as `K`: a trimmed struct of your own, say.

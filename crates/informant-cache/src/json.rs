@@ -32,7 +32,7 @@ pub(crate) fn end_of_value(text: &[u8], start: usize) -> Option<usize> {
 }
 
 /// The position after the text whose opening quote is at `start`.
-fn end_of_text(text: &[u8], start: usize) -> Option<usize> {
+pub(crate) fn end_of_text(text: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
         at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;

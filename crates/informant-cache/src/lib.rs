@@ -34,6 +34,10 @@
 //! `intake`, `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read (`live_read` asks the server), `shared_informer`,
 //! `informer_builder` and `informer_factory` hold it together, `status` tells, `availability` knows which kinds there are.
 
+// So that the derive's code finds this crate in its own tests.
+#[cfg(test)]
+extern crate self as informant_cache;
+
 mod availability;
 mod backoff;
 mod clock;
@@ -60,6 +64,7 @@ mod memory;
 mod object;
 mod packed;
 mod parts;
+pub mod projection;
 mod protobuf;
 mod reflector;
 mod representation;
@@ -88,6 +93,7 @@ pub use crate::live_read::LiveReadError;
 pub use crate::memory::Memory;
 pub use crate::object::{Cached, Metadata, Owner};
 pub use crate::packed::PackedObject;
+pub use crate::projection::{Projected, Projection, Strings};
 pub use crate::representation::{Full, Held, Representation};
 pub use crate::scope::{NamespaceSelector, NamespaceSet, Scope};
 pub use crate::selector::{ParseSelectorError, Selector};
@@ -97,3 +103,5 @@ pub use crate::status::{
     WatchRestartReason,
 };
 pub use crate::wait_until::WaitUntilError;
+/// Makes a struct a [`Projection`](trait@Projection).
+pub use informant_derive::Projection;

@@ -12,9 +12,13 @@ use serde_json::{Value, json};
 const ARROWS: &[(&str, &[&str])] = &[
     ("informant-queue", &[]),
     ("informant-apiserver", &[]),
-    ("informant-cache", &[]),
+    ("informant-derive", &[]),
+    ("informant-cache", &["informant-derive"]),
     ("informant-controller", &["informant-cache", "informant-queue"]),
-    ("informant", &["informant-apiserver", "informant-cache", "informant-controller", "informant-queue"]),
+    (
+        "informant",
+        &["informant-apiserver", "informant-cache", "informant-controller", "informant-derive", "informant-queue"],
+    ),
     ("informant-cli", &["informant"]),
     ("xtask", &[]),
 ];
@@ -34,8 +38,14 @@ const BANS: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Crates that users build into programs of their own.
-const LIBRARIES: &[&str] =
-    &["informant-queue", "informant-apiserver", "informant-cache", "informant-controller", "informant"];
+const LIBRARIES: &[&str] = &[
+    "informant-queue",
+    "informant-apiserver",
+    "informant-derive",
+    "informant-cache",
+    "informant-controller",
+    "informant",
+];
 
 fn metadata(arguments: &[&str]) -> Option<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
