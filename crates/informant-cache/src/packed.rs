@@ -43,6 +43,7 @@ pub(crate) struct Packed<K> {
     pack: Arc<Pack<K>>,
     compress: bool,
     managed_fields: bool,
+    accept: &'static str,
     check: fn(&Document<'_>) -> Result<(), DecodeError>,
     encode: fn(&K) -> serde_json::Result<Vec<u8>>,
     /// Taken while an object is compressed, and never together with another lock.
@@ -79,6 +80,7 @@ where
     K: kube::Resource + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
     pub(crate) fn new(full: Full<K>, compress: bool, managed_fields: bool) -> Self {
+        let accept = full.accept();
         let pack = Pack {
             decode: Box::new(move |document| full.decode(document)),
             hot: Hot::default(),
@@ -88,6 +90,7 @@ where
             pack: Arc::new(pack),
             compress,
             managed_fields,
+            accept,
             check: |document| document.check::<K>(),
             encode: serde_json::to_vec::<K>,
             streams: Arc::new(Mutex::new(Streams { streams: Vec::new(), dictionary_bytes: 0 })),
@@ -174,6 +177,10 @@ impl<K: Send + Sync + 'static> Representation<K> for Packed<K> {
         let stream = streams.stream(&self.pack, document.encoding());
         let (codec, bytes) = stream.pack(document.bytes(), true);
         codec.is_compressed().then(|| Held::Packed(PackedObject { codec, bytes, serial: object.serial }))
+    }
+
+    fn accept(&self) -> &'static str {
+        self.accept
     }
 
     fn shared_bytes(&self) -> usize {

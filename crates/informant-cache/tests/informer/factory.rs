@@ -8,15 +8,15 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::api::{ApiResource, PartialObjectMeta};
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object};
+use crate::scripted::{InForm as _, Server, object};
 
 /// client-go fact 116, Istio fact 31.
 #[tokio::test(start_paused = true)]
 async fn there_is_one_informer_per_type_scope_and_name() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let first = factory.informer::<ConfigMap>().full();
-    let second = factory.clone().informer::<ConfigMap>().scope(Scope::all()).full();
+    let first = factory.informer::<ConfigMap>().kept();
+    let second = factory.clone().informer::<ConfigMap>().scope(Scope::all()).kept();
     factory.start(&cancel).unwrap();
     let _watch = server.sync("10", &[object("a", 1)]).await;
     assert!(server.is_quiet_for(Duration::from_secs(60)).await, "there's one watch");
@@ -24,11 +24,11 @@ async fn there_is_one_informer_per_type_scope_and_name() {
 
     let resource = ApiResource::erase::<ConfigMap>(&());
     let others = [
-        factory.informer::<ConfigMap>().scope(Scope::namespaced("web")).full().name().to_owned(),
-        factory.informer::<ConfigMap>().scope(Scope::all().with_labels("app=web")).full().name().to_owned(),
-        factory.dynamic(resource).full().name().to_owned(),
-        factory.informer::<ConfigMap>().named("mine").full().name().to_owned(),
-        factory.informer::<Secret>().full().name().to_owned(),
+        factory.informer::<ConfigMap>().scope(Scope::namespaced("web")).kept().name().to_owned(),
+        factory.informer::<ConfigMap>().scope(Scope::all().with_labels("app=web")).kept().name().to_owned(),
+        factory.dynamic(resource).kept().name().to_owned(),
+        factory.informer::<ConfigMap>().named("mine").kept().name().to_owned(),
+        factory.informer::<Secret>().kept().name().to_owned(),
     ];
     let registered = [
         "configmaps/v1",
@@ -49,7 +49,7 @@ async fn there_is_one_informer_per_type_scope_and_name() {
 async fn a_factory_is_started_exactly_once_and_what_comes_later_begins_at_once() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let _first = factory.informer::<ConfigMap>().full();
+    let _first = factory.informer::<ConfigMap>().kept();
     assert!(!factory.is_started());
     assert_eq!(factory.status_line(), "configmaps/v1 (not started)");
     factory.start(&cancel).unwrap();
@@ -59,7 +59,7 @@ async fn a_factory_is_started_exactly_once_and_what_comes_later_begins_at_once()
     assert!(server.is_quiet_for(Duration::from_secs(60)).await, "it was started once");
     assert!(factory.is_ready());
 
-    let late = factory.informer::<Secret>().full();
+    let late = factory.informer::<Secret>().kept();
     let mut events = late.subscribe();
     assert!(!factory.is_ready());
     let _watch = server.sync("10", &[secret("b", 1)]).await;
@@ -70,7 +70,7 @@ async fn a_factory_is_started_exactly_once_and_what_comes_later_begins_at_once()
     assert_eq!(factory.start(&cancel), Err(StartError::ShutDown));
     assert!(factory.is_started() && !factory.is_ready());
     assert_eq!(late.lister().len(), 1, "the caches stay readable");
-    let too_late = factory.informer::<Secret>().scope(Scope::namespaced("web")).full();
+    let too_late = factory.informer::<Secret>().scope(Scope::namespaced("web")).kept();
     assert_eq!(too_late.state(), InformerState::Stopped);
     assert!(server.is_quiet_for(Duration::from_secs(60)).await);
 }
@@ -80,7 +80,7 @@ async fn a_factory_is_started_exactly_once_and_what_comes_later_begins_at_once()
 async fn a_factory_that_was_shut_down_before_its_start_never_starts() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let handler = informer.on_change(|_| {});
     factory.shutdown().await;
     assert_eq!(informer.state(), InformerState::Stopped);
@@ -89,7 +89,7 @@ async fn a_factory_that_was_shut_down_before_its_start_never_starts() {
     assert!(server.is_quiet_for(Duration::from_secs(60)).await);
 
     let factory = server.factory();
-    let _informer = factory.informer::<ConfigMap>().full();
+    let _informer = factory.informer::<ConfigMap>().kept();
     cancel.cancel();
     assert_eq!(factory.start(&cancel), Err(StartError::ShutDown));
     assert!(!factory.is_started());
@@ -101,7 +101,7 @@ async fn dropping_the_last_handle_of_a_factory_ends_its_informers() {
     let before = alive_tasks();
     let factory = server.factory();
     let other = factory.clone();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let _watch = server.sync("10", &[object("a", 1)]).await;
     informer.wait_synced().await.unwrap();
@@ -121,12 +121,12 @@ async fn dropping_the_last_handle_of_a_factory_ends_its_informers() {
 async fn an_informer_can_be_stopped_alone() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let configs = factory.informer::<ConfigMap>().full();
+    let configs = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let _configs_watch = server.sync("10", &[object("a", 1)]).await;
     configs.wait_synced().await.unwrap();
     let before = alive_tasks();
-    let secrets = factory.informer::<Secret>().full();
+    let secrets = factory.informer::<Secret>().kept();
     let _handler = secrets.on_change(|_| {});
     let watch = server.sync("10", &[secret("b", 1)]).await;
     secrets.wait_synced().await.unwrap();
@@ -138,7 +138,7 @@ async fn an_informer_can_be_stopped_alone() {
     secrets.stop().await;
     factory.wait_for_cache_sync(&cancel).await.unwrap();
 
-    let again = factory.informer::<Secret>().full();
+    let again = factory.informer::<Secret>().kept();
     assert_eq!(again.lister().len(), 0);
     let _watch = server.sync("11", &[secret("b", 1), secret("c", 2)]).await;
     again.wait_synced().await.unwrap();
@@ -146,7 +146,7 @@ async fn an_informer_can_be_stopped_alone() {
     assert_eq!(configs.state(), InformerState::Synced);
     // One that never ran can be stopped, too.
     let other = server.factory();
-    let never = other.informer::<Secret>().full();
+    let never = other.informer::<Secret>().kept();
     never.stop().await;
     assert_eq!((never.state(), other.registered().len()), (InformerState::Stopped, 0));
     factory.shutdown().await;
@@ -157,7 +157,7 @@ async fn an_informer_can_be_stopped_alone() {
 async fn an_informer_of_another_factory_can_be_registered() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let (theirs, ours) = (server.factory(), server.factory());
-    let informer = theirs.informer::<ConfigMap>().full();
+    let informer = theirs.informer::<ConfigMap>().kept();
     assert!(ours.register(&informer));
     assert!(!ours.register(&informer), "the first stays");
     ours.start(&cancel).unwrap();
@@ -165,7 +165,7 @@ async fn an_informer_of_another_factory_can_be_registered() {
     theirs.start(&cancel).unwrap();
     let _watch = server.sync("10", &[object("a", 1)]).await;
     ours.wait_for_cache_sync(&CancellationToken::new()).await.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(ours.informer::<ConfigMap>().full().lister().len(), 1);
+    assert_eq!(ours.informer::<ConfigMap>().kept().lister().len(), 1);
     ours.shutdown().await;
     assert_eq!(informer.state(), InformerState::Synced, "whoever made it stops it");
     theirs.shutdown().await;
@@ -179,11 +179,11 @@ async fn a_resource_said_to_be_missing_sends_nothing_until_that_is_taken_back() 
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let (configs, secrets) = (ApiResource::erase::<ConfigMap>(&()), ApiResource::erase::<Secret>(&()));
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.set_missing_on_startup([configs.clone()]);
     factory.set_missing_on_startup([secrets.clone(), configs.clone()]);
     factory.start(&cancel).unwrap();
-    let late = factory.informer::<Secret>().full();
+    let late = factory.informer::<Secret>().kept();
     assert!(server.is_quiet_for(Duration::from_secs(600)).await);
     for state in [informer.state(), late.state()] {
         assert!(matches!(state, InformerState::Missing { .. }), "{state}");
@@ -209,7 +209,7 @@ async fn a_resource_said_to_be_missing_sends_nothing_until_that_is_taken_back() 
 async fn a_wait_can_pass_kinds_that_are_known_to_be_absent() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let optional = factory.informer::<Secret>().optional().full();
+    let optional = factory.informer::<Secret>().optional().kept();
     factory.start(&cancel).unwrap();
     let (waited, ()) = tokio::join!(factory.wait_for_cache_sync(&cancel), async {
         server.request().await.fail(404, "NotFound");
@@ -218,7 +218,7 @@ async fn a_wait_can_pass_kinds_that_are_known_to_be_absent() {
     waited.unwrap();
     assert!(factory.is_missing(optional.resource()) && factory.is_ready());
     // Now somebody needs it.
-    let _needed = factory.informer::<Secret>().full();
+    let _needed = factory.informer::<Secret>().kept();
     factory.wait_for_cache_sync_or_absent(&cancel).await.unwrap();
     let patience = CancellationToken::new();
     let (waited, ()) = tokio::join!(factory.wait_for_cache_sync(&patience), async {
@@ -234,11 +234,11 @@ async fn a_wait_can_pass_kinds_that_are_known_to_be_absent() {
 async fn informers_begin_after_what_they_depend_on_and_end_before_it() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let configs = factory.informer::<ConfigMap>().full();
-    let secrets = factory.informer::<Secret>().depends_on(&configs).full();
-    let pods = factory.informer::<Pod>().depends_on(&secrets).full();
+    let configs = factory.informer::<ConfigMap>().kept();
+    let secrets = factory.informer::<Secret>().depends_on(&configs).kept();
+    let pods = factory.informer::<Pod>().depends_on(&secrets).kept();
     // Asked for again, with a dependency that says nothing new.
-    let _again = factory.informer::<Pod>().depends_on(&configs).full();
+    let _again = factory.informer::<Pod>().depends_on(&configs).kept();
     let stops = Arc::new(Mutex::new(Vec::new()));
     let noted = |name| Noted { name, stops: Arc::clone(&stops) };
     let (one, two, three) = (noted("configs"), noted("pods"), noted("secrets"));
@@ -280,8 +280,8 @@ async fn informers_begin_after_what_they_depend_on_and_end_before_it() {
 async fn a_dependency_that_was_stopped_holds_nobody_up() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let configs = factory.informer::<ConfigMap>().full();
-    let secrets = factory.informer::<Secret>().depends_on(&configs).full();
+    let configs = factory.informer::<ConfigMap>().kept();
+    let secrets = factory.informer::<Secret>().depends_on(&configs).kept();
     factory.start(&cancel).unwrap();
     let _unanswered = server.request().await;
     assert!(server.is_quiet_for(Duration::from_secs(10)).await);
@@ -295,10 +295,10 @@ async fn a_dependency_that_was_stopped_holds_nobody_up() {
 async fn a_circle_of_dependencies_is_an_error_that_names_it() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let configs = factory.informer::<ConfigMap>().full();
-    let secrets = factory.informer::<Secret>().depends_on(&configs).full();
-    let _pods = factory.informer::<Pod>().depends_on(&secrets).full();
-    let _again = factory.informer::<ConfigMap>().depends_on(&secrets).full();
+    let configs = factory.informer::<ConfigMap>().kept();
+    let secrets = factory.informer::<Secret>().depends_on(&configs).kept();
+    let _pods = factory.informer::<Pod>().depends_on(&secrets).kept();
+    let _again = factory.informer::<ConfigMap>().depends_on(&secrets).kept();
     let error = factory.start(&cancel).unwrap_err();
     assert_eq!(error.to_string(), "informers depend on each other in a circle: configmaps/v1 -> secrets/v1");
     assert!(!factory.is_started() && server.is_quiet_for(Duration::from_secs(60)).await);
@@ -306,8 +306,8 @@ async fn a_circle_of_dependencies_is_an_error_that_names_it() {
     configs.stop().await;
     factory.start(&cancel).unwrap();
     let _watch = server.sync("10", &[]).await;
-    let pods = factory.informer::<Pod>().full();
-    let _again = factory.informer::<Secret>().depends_on(&pods).full();
+    let pods = factory.informer::<Pod>().kept();
+    let _again = factory.informer::<Secret>().depends_on(&pods).kept();
     let _watch = server.sync("10", &[]).await;
     pods.wait_synced().await.unwrap();
     factory.shutdown().await;
@@ -347,8 +347,8 @@ fn alive_tasks() -> usize {
 async fn waiting_names_what_is_not_synced_and_why() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let _secrets = factory.informer::<Secret>().full();
-    let informer = factory.informer::<ConfigMap>().full();
+    let _secrets = factory.informer::<Secret>().kept();
+    let informer = factory.informer::<ConfigMap>().kept();
     // client-go would ignore what isn't started; then a cache that nobody fills passes for synced.
     let error = factory.wait_for_cache_sync(&cancel).await.unwrap_err();
     assert_eq!(error.to_string(), "not synced: configmaps/v1 (not started); secrets/v1 (not started)");
@@ -376,7 +376,7 @@ async fn waiting_names_what_is_not_synced_and_why() {
 async fn a_synced_handler_has_handled_what_was_there_before_the_start() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let calls = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&calls);
     let handler = informer.on_change(move |event| noted.lock().unwrap().push(event.key().to_string()));
@@ -393,7 +393,7 @@ async fn a_synced_handler_has_handled_what_was_there_before_the_start() {
 async fn a_list_that_always_fails_is_counted_and_named() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     for _ in 0..3 {
         server.request().await.fail(500, "InternalError");
@@ -411,7 +411,7 @@ async fn shutdown_ends_every_task_in_every_state_and_may_be_waited_for_by_many()
     for answered in 0..3 {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         let _handler = informer.on_change(|_| {});
         factory.start(&cancel).unwrap();
         let mut open = Vec::new();
@@ -435,7 +435,7 @@ async fn shutdown_ends_every_task_in_every_state_and_may_be_waited_for_by_many()
 async fn cancelling_the_token_of_the_start_stops_the_informers_too() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let _watch = server.sync("10", &[]).await;
     informer.wait_synced().await.unwrap();
@@ -452,7 +452,7 @@ fn making_informers_needs_no_runtime_and_starting_them_does() {
     let server = Server::new();
     drop(guard);
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let _index = informer.index("name", |object: &ConfigMap| object.metadata.name.clone());
     informer.on_change(|_| {}).detach();
     assert_eq!(informer.state(), InformerState::NotStarted);
@@ -463,7 +463,7 @@ fn making_informers_needs_no_runtime_and_starting_them_does() {
 async fn metadata_only_objects_are_asked_for_as_such() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<PartialObjectMeta<ConfigMap>>().full();
+    let informer = factory.informer::<PartialObjectMeta<ConfigMap>>().kept();
     factory.start(&cancel).unwrap();
     let request = server.request().await;
     assert!(request.header("accept").contains("as=PartialObjectMetadata"), "{}", request.header("accept"));
@@ -484,7 +484,7 @@ async fn a_status_is_readable_as_json() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let start = "2026-01-02T03:04:05Z".parse().unwrap();
     let factory = server.builder().watch_list(false).start_time(start).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let _handler = informer.on_change_with(informant_cache::HandlerOptions::named("print"), |_| {});
     factory.start(&cancel).unwrap();
     server.request().await.fail(404, "NotFound");

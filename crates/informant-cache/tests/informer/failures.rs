@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
-use crate::scripted::{Server, object};
+use crate::scripted::{InForm as _, Server, object};
 
 /// What this thread logs, as programs see it that set nothing.
 struct Log;
@@ -102,7 +102,7 @@ async fn each_failure_of_a_list_has_its_text_one_line_of_the_log_and_one_at_its_
         let log = Log::begin();
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         factory.start(&cancel).unwrap();
         // However often it fails.
         for _ in 0..5 {
@@ -130,7 +130,7 @@ async fn a_refused_and_a_silent_connection_have_their_texts() {
     let log = Log::begin();
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     server.request().await.refuse();
     let state = in_trouble(&informer).await;
@@ -149,7 +149,7 @@ async fn what_a_watch_survives_is_no_line_of_the_log() {
     let log = Log::begin();
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;
     informer.wait_synced().await.unwrap();
@@ -179,7 +179,7 @@ async fn an_object_that_cannot_be_decoded_is_one_line_and_the_end_of_a_strict_in
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
         let builder = factory.informer::<ConfigMap>();
-        let informer = if strict { builder.strict() } else { builder }.full();
+        let informer = if strict { builder.strict() } else { builder }.kept();
         factory.start(&cancel).unwrap();
         let mut bad = object("bad", 2);
         bad["data"] = json!(5);
@@ -215,7 +215,7 @@ async fn an_object_that_cannot_be_decoded_is_one_line_and_the_end_of_a_strict_in
 async fn a_selector_that_the_server_cannot_read_is_named_and_mends_nothing_else() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().scope(Scope::all().with_fields("spec.nope=1")).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::all().with_fields("spec.nope=1")).kept();
     factory.start(&cancel).unwrap();
     let message = "field label not supported: spec.nope";
     let body = json!({"kind": "Status", "code": 400, "reason": "BadRequest", "message": message}).to_string();
@@ -233,7 +233,7 @@ async fn a_present_state_that_breaks_off_is_trouble_until_the_next_attempt() {
     let log = Log::begin();
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     server.request().await.open().end();
     assert_eq!(

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, line, next, object, show};
+use crate::scripted::{InForm as _, Server, line, next, object, show};
 
 fn version(informer: &SharedInformer<ConfigMap>, name: &str) -> Option<String> {
     let object = informer.lister().get(&format!("web/{name}").parse().unwrap())?;
@@ -29,7 +29,7 @@ fn huge(name: &str, bytes: usize) -> String {
 async fn one_object_that_cannot_be_decoded_is_skipped_counted_and_named_and_the_rest_goes_on() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let mut bad = object("bad", 2);
@@ -71,7 +71,7 @@ async fn one_object_that_cannot_be_decoded_is_skipped_counted_and_named_and_the_
 async fn bytes_that_are_no_utf8_are_one_bad_object() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let broken = |text: String| {
@@ -101,7 +101,7 @@ async fn bytes_that_are_no_utf8_are_one_bad_object() {
 async fn an_event_of_10_mb_is_one_bad_object_and_memory_stays_bounded() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;
@@ -122,7 +122,7 @@ async fn an_event_of_10_mb_is_one_bad_object_and_memory_stays_bounded() {
 async fn an_item_larger_than_the_bound_is_one_bad_object() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).document_bytes_max(4096).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let list = format!(
@@ -141,7 +141,7 @@ async fn an_item_larger_than_the_bound_is_one_bad_object() {
 async fn a_line_that_is_no_event_leads_to_a_new_list() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;
@@ -164,7 +164,7 @@ async fn an_event_cut_off_in_its_middle_is_not_used_and_the_watch_is_resumed_bef
         for broken in [false, true] {
             let (mut server, cancel) = (Server::new(), CancellationToken::new());
             let factory = server.factory();
-            let informer = factory.informer::<ConfigMap>().full();
+            let informer = factory.informer::<ConfigMap>().kept();
             factory.start(&cancel).unwrap();
             let watch = server.sync("10", &[object("a", 1)]).await;
             informer.wait_synced().await.unwrap();
@@ -187,7 +187,7 @@ async fn an_event_cut_off_in_its_middle_is_not_used_and_the_watch_is_resumed_bef
 async fn a_last_event_without_its_newline_is_used() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;
     watch.bytes(line("MODIFIED", &object("a", 11)).trim_end());
@@ -201,7 +201,7 @@ async fn a_last_event_without_its_newline_is_used() {
 async fn a_list_cut_off_in_its_middle_is_asked_for_again_and_nothing_of_it_is_kept() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let whole = crate::scripted::list("10", None, &[object("gone", 1), object("a", 2)]);
     let body = server.request().await.open();
@@ -221,7 +221,7 @@ async fn a_list_cut_off_in_its_middle_is_asked_for_again_and_nothing_of_it_is_ke
 async fn a_store_read_error_ends_in_a_list_that_removes_the_object() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1), object("corrupt", 2)]).await;
@@ -237,7 +237,7 @@ async fn a_store_read_error_ends_in_a_list_that_removes_the_object() {
 async fn an_event_of_another_kind_is_skipped_and_says_nothing_of_how_far_we_are() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[]).await;
     watch.event("ADDED", &object("a", 11));
@@ -258,7 +258,7 @@ async fn an_event_of_another_kind_is_skipped_and_says_nothing_of_how_far_we_are(
 async fn a_list_that_is_a_table_is_an_error_that_says_so() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     server
         .request()
@@ -274,7 +274,7 @@ async fn a_list_that_is_a_table_is_an_error_that_says_so() {
 async fn a_watch_that_is_silent_beyond_its_end_is_opened_again() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     server.request().await.list("10", &[object("a", 1)]);
     let request = server.request().await;
@@ -293,7 +293,7 @@ async fn a_watch_that_is_silent_beyond_its_end_is_opened_again() {
 async fn a_server_that_does_not_answer_is_given_up_and_asked_again() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let unanswered = server.request().await;
     let again = server.request().await;
@@ -308,7 +308,7 @@ async fn a_server_that_does_not_answer_is_given_up_and_asked_again() {
 async fn a_server_that_is_down_for_a_minute_is_asked_a_few_times_and_resumed_without_a_list() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;
@@ -341,7 +341,7 @@ async fn a_server_that_is_down_for_a_minute_is_asked_a_few_times_and_resumed_wit
 async fn a_missing_kind_is_waited_for_emptied_when_it_goes_and_taken_in_when_it_returns() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     server.request().await.answer(404, "404 page not found\n");
@@ -383,7 +383,7 @@ async fn a_missing_kind_is_waited_for_emptied_when_it_goes_and_taken_in_when_it_
 async fn a_forbidden_informer_says_so_at_once_and_goes_on_trying() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     server.request().await.fail(403, "Forbidden");
     let error = factory.wait_for_cache_sync(&cancel).await.unwrap_err();
@@ -401,7 +401,7 @@ async fn a_resource_version_the_server_cannot_list_at_is_dropped_at_once() {
     let too_large = r#"{"kind":"Status","code":504,"reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1}}"#;
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).read_from_cache(true).build();
-    let _informer = factory.informer::<ConfigMap>().full();
+    let _informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("500", &[object("a", 1)]).await;
     tokio::time::sleep(Duration::from_secs(60)).await;

@@ -8,7 +8,7 @@ use informant_cache::{Event, HandlerOptions, Overflow};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, show};
+use crate::scripted::{InForm as _, Server, object, show};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
@@ -28,7 +28,7 @@ async fn settle() {
 async fn a_late_handler_sees_the_present_and_then_the_future() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let (early_log, early) = recorder();
     let early = informer.on_change(early);
     settle().await;
@@ -55,7 +55,7 @@ async fn a_late_handler_sees_the_present_and_then_the_future() {
 async fn a_handler_that_reads_the_lister_sees_the_state_of_its_event_or_a_later_one() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let lister = informer.lister();
     let by_version = informer.index("version", |object: &ConfigMap| object.metadata.resource_version.clone());
     let earlier = Arc::new(AtomicBool::new(false));
@@ -91,7 +91,7 @@ async fn a_handler_that_reads_the_lister_sees_the_state_of_its_event_or_a_later_
 async fn registrations_are_independent_and_a_removed_one_gets_nothing_more() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let (kept_log, kept) = recorder();
     let (removed_log, removed) = recorder();
     let (dropped_log, dropped) = recorder();
@@ -120,7 +120,7 @@ async fn registrations_are_independent_and_a_removed_one_gets_nothing_more() {
 async fn removing_a_handler_waits_for_its_running_call_and_no_call_starts_after() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let (calls, inside) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let (started, finished) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
     let (count, flag) = (Arc::clone(&calls), Arc::clone(&inside));
@@ -150,7 +150,7 @@ async fn removing_a_handler_waits_for_its_running_call_and_no_call_starts_after(
 async fn dropping_a_handler_does_not_wait_for_its_running_call_which_comes_to_its_end() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let (started, finished) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
     let (ended, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let (at_end, count) = (Arc::clone(&ended), Arc::clone(&calls));
@@ -178,7 +178,7 @@ async fn dropping_a_handler_does_not_wait_for_its_running_call_which_comes_to_it
 async fn a_panic_in_a_handler_is_counted_and_stops_nobody() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let (log, mut record) = recorder();
     let panicking = informer.on_change(move |event| {
         assert!(event.key().name() != "b", "a bug of the handler");
@@ -202,7 +202,7 @@ async fn a_panic_in_a_handler_is_counted_and_stops_nobody() {
 async fn a_slow_handler_holds_up_nobody_and_gets_the_net_change_past_its_bound() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     // A subscription that nobody polls is as slow as can be.
     let mut slow = informer.subscribe_with(HandlerOptions::named("slow").with_bound(4));
     let mut whole = informer.subscribe_with(HandlerOptions::named("whole").with_bound(4).with_overflow(Overflow::End));
@@ -241,7 +241,7 @@ async fn a_slow_handler_holds_up_nobody_and_gets_the_net_change_past_its_bound()
 async fn handlers_that_come_and_go_under_load_each_see_a_consistent_history() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("o0", 1)]).await;
     informer.wait_synced().await.unwrap();
@@ -299,7 +299,7 @@ async fn handlers_that_come_and_go_under_load_each_see_a_consistent_history() {
 async fn a_handler_added_to_a_stopped_informer_is_inert() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut subscription = informer.subscribe();
     factory.start(&cancel).unwrap();
     let _watch = server.sync("10", &[object("a", 1)]).await;

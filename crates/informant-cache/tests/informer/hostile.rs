@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, show};
+use crate::scripted::{InForm as _, Server, object, show};
 
 async fn settle() {
     sleep(Duration::from_millis(50)).await;
@@ -29,7 +29,7 @@ async fn one_bad_object_in_one_namespace_ends_a_strict_informer_of_several() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let set = NamespaceSet::new("tenants", ["web", "zoo"]);
-    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).strict().full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).strict().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let mut bad = object("bad", 1);
@@ -58,7 +58,7 @@ async fn what_could_not_be_decoded_in_a_namespace_is_forgotten_with_it() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let set = NamespaceSet::new("tenants", ["web"]);
-    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).kept();
     factory.start(&cancel).unwrap();
     let mut bad = object("bad", 1);
     bad["data"]["version"] = json!(1);
@@ -89,7 +89,7 @@ async fn what_cannot_be_a_namespace_is_named_and_nothing_is_asked() {
     for name in ["", "..", "Web", "web/secrets", "web?x=", "-web"] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().scope(Scope::namespaced(name)).full();
+        let informer = factory.informer::<ConfigMap>().scope(Scope::namespaced(name)).kept();
         factory.start(&cancel).unwrap();
         let state = informer.wait_state(|state| matches!(state, InformerState::Retrying { .. })).await;
         assert!(state.to_string().contains("can't be the name of a namespace"), "{name}: {state}");
@@ -103,7 +103,7 @@ async fn what_cannot_be_a_namespace_is_named_and_nothing_is_asked() {
 async fn a_selector_that_the_server_refuses_is_named_and_not_hot() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().scope(Scope::all().with_fields("no=such")).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::all().with_fields("no=such")).kept();
     factory.start(&cancel).unwrap();
     let start = tokio::time::Instant::now();
     let mut asked = 0;
@@ -122,7 +122,7 @@ async fn a_selector_that_the_server_refuses_is_named_and_not_hot() {
 async fn a_handler_may_do_everything_from_within_its_call() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let index = informer.index("name", |object: &ConfigMap| object.metadata.name.clone());
     let (others, own): (Arc<Mutex<Vec<HandlerHandle>>>, Arc<Mutex<Option<HandlerHandle>>>) = Default::default();
     others.lock().unwrap().extend((0..3).map(|_| informer.on_change(|_| {})));
@@ -132,7 +132,7 @@ async fn a_handler_may_do_everything_from_within_its_call() {
         let (calls, inner) = (calls.clone(), inner.clone());
         move |event: Event<ConfigMap>| {
             calls.fetch_add(1, Ordering::Relaxed);
-            let same: SharedInformer<ConfigMap> = factory.informer::<ConfigMap>().full();
+            let same: SharedInformer<ConfigMap> = factory.informer::<ConfigMap>().kept();
             assert!(same.lister().get(event.key()).is_some());
             assert_eq!(index.get(&event.key().name().to_owned()).len(), 1);
             assert_eq!(factory.statuses().len(), 1);
@@ -164,7 +164,7 @@ async fn a_handler_may_do_everything_from_within_its_call() {
 async fn thousands_of_handlers_that_panic_each_time_harm_nobody() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let handles: Vec<_> = (0..2000).map(|_| informer.on_change_async(|_| async { panic!("always") })).collect();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
@@ -186,7 +186,7 @@ async fn thousands_of_handlers_that_panic_each_time_harm_nobody() {
 async fn versions_that_are_no_numbers_are_followed_and_not_compared() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     let opaque = |name: &str, version: &str| {
         let mut object = object(name, 1);
@@ -210,7 +210,7 @@ async fn versions_that_are_no_numbers_are_followed_and_not_compared() {
 async fn objects_twice_without_uid_or_going_back_in_version_end_as_the_stream_says() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let mut no_uid = object("n", 3);
@@ -232,7 +232,7 @@ fn whoever_waits_on_another_runtime_is_let_go_when_the_informers_runtime_ends() 
     let (mut server, factory, informer, late) = home.block_on(async {
         let server = Server::new();
         let factory: InformerFactory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         factory.start(&cancel).unwrap();
         (server, factory.clone(), informer, factory)
     });
@@ -247,7 +247,7 @@ fn whoever_waits_on_another_runtime_is_let_go_when_the_informers_runtime_ends() 
             handle.wait_ended().await;
             assert_eq!(informer.state(), InformerState::Stopped);
             // Made when it's too late.
-            let other = late.informer::<ConfigMap>().named("other").full();
+            let other = late.informer::<ConfigMap>().named("other").kept();
             assert!(other.wait_synced().await.is_err());
             other.stop().await;
             factory.shutdown().await;
@@ -262,14 +262,14 @@ async fn stops_starts_and_requests_for_the_like_at_the_same_time_leave_nothing_b
         let server = Server::new();
         let factory = server.factory();
         let cancel = CancellationToken::new();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         let start = tokio::spawn({
             let (factory, cancel) = (factory.clone(), cancel.clone());
             async move { drop(factory.start(&cancel)) }
         });
         let like = tokio::spawn({
             let factory = factory.clone();
-            async move { factory.informer::<ConfigMap>().full() }
+            async move { factory.informer::<ConfigMap>().kept() }
         });
         let stop = tokio::spawn({
             let informer = informer.clone();

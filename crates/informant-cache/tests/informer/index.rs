@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object_with};
+use crate::scripted::{InForm as _, Server, object_with};
 
 fn keys(index: &Index<ConfigMap, String>, value: &str) -> Vec<String> {
     index.keys(&value.to_owned()).iter().map(|key| key.name().to_owned()).collect()
@@ -22,7 +22,7 @@ fn label(object: &ConfigMap, key: &str) -> Option<String> {
 async fn an_index_added_before_during_or_after_the_sync_covers_everything() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let make = || informer.index("tier", |object: &ConfigMap| label(object, "tier"));
     let before = make();
     factory.start(&cancel).unwrap();
@@ -71,7 +71,7 @@ async fn an_index_added_before_during_or_after_the_sync_covers_everything() {
 async fn an_object_may_have_many_values_or_none_and_a_function_that_panics_costs_only_itself() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let many = informer.index("labels", |object: &ConfigMap| -> Vec<String> {
         object.metadata.labels.iter().flatten().flat_map(|(_, value)| [value.clone(), value.clone()]).collect()
     });
@@ -108,7 +108,7 @@ async fn an_object_may_have_many_values_or_none_and_a_function_that_panics_costs
 async fn a_lister_selects_by_namespace_and_labels() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let mut elsewhere = object_with("z", 3, &json!({"app": "web"}));
     elsewhere["metadata"]["namespace"] = json!("other");

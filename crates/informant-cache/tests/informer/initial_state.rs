@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, show};
+use crate::scripted::{InForm as _, Server, object, show};
 
 /// Lets everything that can run, run (in paused time).
 async fn settle() {
@@ -24,7 +24,7 @@ async fn a_subscription_is_synced_when_the_whole_initial_state_was_taken() {
     for objects in [0, 2] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         let mut events = informer.subscribe();
         factory.start(&cancel).unwrap();
         let request = server.request().await;
@@ -50,7 +50,7 @@ async fn a_subscription_is_synced_when_the_whole_initial_state_was_taken() {
 async fn a_handler_is_not_synced_while_it_handles_the_last_of_the_initial_state() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let (begun, permits) = (Arc::new(AtomicU64::new(0)), Arc::new(Semaphore::new(1)));
     let (count, gate) = (Arc::clone(&begun), Arc::clone(&permits));
     let handler = informer.on_change_async(move |event| {
@@ -80,7 +80,7 @@ async fn a_handler_is_synced_when_the_informer_is_and_nothing_of_its_state_is_le
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let set = NamespaceSet::new("tenants", ["one", "two"]);
-    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).kept();
     let (returned, permits) = (Arc::new(AtomicU64::new(0)), Arc::new(Semaphore::new(1)));
     let (count, gate) = (Arc::clone(&returned), Arc::clone(&permits));
     let handler = informer.on_change_async(move |_| {

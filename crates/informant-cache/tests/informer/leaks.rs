@@ -7,7 +7,7 @@ use informant_cache::{InformerState, NamespaceSet, Scope};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object};
+use crate::scripted::{InForm as _, Server, object};
 
 /// A thousand times an informer with handlers, an index and a subscription is made, started and stopped, in each of the
 /// ways to stop; the tasks, the memory and the connections are then where they were.
@@ -32,7 +32,7 @@ async fn a_thousand_starts_and_stops_leave_nothing() {
                     let _held = &transform;
                     Ok(object)
                 })
-                .full();
+                .kept();
             informer
                 .on_change(move |_| {
                     let _held = &handler;
@@ -89,7 +89,7 @@ async fn what_is_made_and_never_started_runs_nothing_and_leaves_nothing() {
         let hold = Arc::clone(&held);
         factory
             .informer::<ConfigMap>()
-            .full()
+            .kept()
             .on_change(move |_| {
                 let _held = &hold;
             })

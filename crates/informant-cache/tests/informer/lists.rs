@@ -8,14 +8,14 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, next, object, show};
+use crate::scripted::{InForm as _, Server, next, object, show};
 
 /// Public report C-036 (folio-pro/kdashboard#70): no partial result is ever published.
 #[tokio::test(start_paused = true)]
 async fn a_page_that_expired_starts_the_list_over_in_pages_and_each_object_is_there_once() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).page_size(2).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     server.request().await.page("10", "first", &[object("a", 1), object("gone", 2)]);
@@ -43,7 +43,7 @@ async fn two_thousand_objects_come_in_pages_of_500_or_as_the_server_likes() {
     for heeds in [true, false] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         factory.start(&cancel).unwrap();
         for (number, page) in all.chunks(if heeds { 500 } else { 2000 }).enumerate() {
             let request = server.request().await;
@@ -67,7 +67,7 @@ async fn a_server_that_has_not_reached_our_resource_version_is_listed_at_its_new
     let too_large = r#"{"kind":"Status","status":"Failure","reason":"Timeout","code":504,"details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1}}"#;
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("110", &[object("a", 1)]).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -88,7 +88,7 @@ async fn a_server_that_has_not_reached_our_resource_version_is_listed_at_its_new
 async fn a_server_that_goes_away_in_the_middle_of_a_list_is_listed_from_its_beginning_when_it_is_back() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     server.request().await.page("10", "token", &[object("a", 1)]);
@@ -112,7 +112,7 @@ async fn a_server_that_goes_away_in_the_middle_of_a_list_is_listed_from_its_begi
 async fn an_answer_with_success_that_is_no_list_is_a_failure_and_nothing_is_taken_away() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;
     informer.wait_synced().await.unwrap();
@@ -139,7 +139,7 @@ async fn an_answer_with_success_that_is_no_list_is_a_failure_and_nothing_is_take
 async fn a_time_that_is_none_makes_one_bad_object() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let dated = |name: &str, time: &str| {
         let mut object = object(name, 1);
@@ -175,7 +175,7 @@ async fn a_time_that_is_none_makes_one_bad_object() {
 async fn a_null_time_is_no_time() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<Event>().full();
+    let informer = factory.informer::<Event>().kept();
     factory.start(&cancel).unwrap();
     let event = r#"{"metadata":{"name":"e","namespace":"web","uid":"u","resourceVersion":"1","creationTimestamp":null},"eventTime":null,"series":null,"lastTimestamp":null,"involvedObject":{}}"#;
     let body =
@@ -191,7 +191,7 @@ async fn a_null_time_is_no_time() {
 async fn an_object_that_cannot_be_decoded_is_shown_by_its_path_and_not_by_its_values() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<k8s_openapi::api::core::v1::Secret>().full();
+    let informer = factory.informer::<k8s_openapi::api::core::v1::Secret>().kept();
     factory.start(&cancel).unwrap();
     let secret = json!({"metadata": {"name": "s", "namespace": "web", "uid": "u", "resourceVersion": "1"}, "stringData": "hunter2"});
     let list =
@@ -208,7 +208,7 @@ async fn an_object_that_cannot_be_decoded_is_shown_by_its_path_and_not_by_its_va
 async fn first_lists_are_taken_in_a_few_at_a_time_and_one_that_fails_makes_room() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).first_lists(1).build();
-    let informers = ["a", "b", "c"].map(|name| factory.informer::<ConfigMap>().scope(Scope::namespaced(name)).full());
+    let informers = ["a", "b", "c"].map(|name| factory.informer::<ConfigMap>().scope(Scope::namespaced(name)).kept());
     factory.start(&cancel).unwrap();
     let first = server.request().await;
     assert!(server.is_quiet_for(Duration::from_secs(5)).await);
@@ -228,8 +228,8 @@ async fn first_lists_are_taken_in_a_few_at_a_time_and_one_that_fails_makes_room(
 async fn one_bad_kind_never_slows_another() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let good = factory.informer::<ConfigMap>().full();
-    let bad = factory.informer::<k8s_openapi::api::core::v1::Secret>().full();
+    let good = factory.informer::<ConfigMap>().kept();
+    let bad = factory.informer::<k8s_openapi::api::core::v1::Secret>().kept();
     let mut events = good.subscribe();
     factory.start(&cancel).unwrap();
     let (mut watch, mut failed) = (None, 0);
@@ -261,7 +261,7 @@ async fn one_bad_kind_never_slows_another() {
 async fn starting_again_at_each_error_starts_nothing_twice() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let (began, mut asked) = (Instant::now(), 0);
     while began.elapsed() < Duration::from_secs(10) {

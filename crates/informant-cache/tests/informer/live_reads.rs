@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, object_with};
+use crate::scripted::{InForm as _, Server, object, object_with};
 
 fn key(name: &str) -> ObjectKey {
     ObjectKey::namespaced("web", name)
@@ -32,7 +32,7 @@ async fn answered(
 async fn a_live_read_is_one_get_whose_failures_are_told_apart() {
     let mut server = Server::new();
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     // It needs no start.
     assert_eq!(answered(&mut server, &informer, 200, &object("a", 7)).await.unwrap().as_deref(), Some("7"));
     let status = |code: u16, reason: &str| json!({"kind": "Status", "code": code, "reason": reason, "message": "so"});
@@ -58,8 +58,8 @@ async fn a_live_read_of_a_namespace_that_is_not_covered_asks_nobody() {
     let mut server = Server::new();
     let factory = server.factory();
     let set = NamespaceSet::new("tenants", ["one", "web"]);
-    let one = factory.informer::<ConfigMap>().scope(Scope::namespaced("one")).full();
-    let many = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).full();
+    let one = factory.informer::<ConfigMap>().scope(Scope::namespaced("one")).kept();
+    let many = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).kept();
     let error = one.get_live(&key("a")).await.unwrap_err();
     assert_eq!(error.to_string(), "web/a is out of the scope of configmaps/v1 in namespace \"one\"");
     assert_eq!(answered(&mut server, &many, 200, &object("a", 7)).await.unwrap().as_deref(), Some("7"));
@@ -77,7 +77,7 @@ async fn a_live_read_transforms_and_does_not_filter() {
         object.metadata.resource_version = object.data.take().map(|data| format!("{} of data", data.len()));
         Ok(object)
     };
-    let informer = factory.informer::<ConfigMap>().transform(bare).filter(|_| false).full();
+    let informer = factory.informer::<ConfigMap>().transform(bare).filter(|_| false).kept();
     let read = answered(&mut server, &informer, 200, &object("a", 7)).await;
     assert_eq!(read.unwrap().as_deref(), Some("1 of data"));
 }
@@ -88,7 +88,7 @@ async fn a_live_read_transforms_and_does_not_filter() {
 async fn what_a_selector_keeps_out_of_the_cache_can_be_read_live() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<Secret>().scope(Scope::all().with_labels("x=true")).full();
+    let informer = factory.informer::<Secret>().scope(Scope::all().with_labels("x=true")).kept();
     factory.start(&cancel).unwrap();
     let secret = |name, labels: &Value| {
         let mut secret = object_with(name, 1, labels);

@@ -6,6 +6,7 @@
 mod factory;
 mod failures;
 mod faults;
+mod forms;
 mod handlers;
 mod hostile;
 mod index;

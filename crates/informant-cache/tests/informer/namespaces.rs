@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, keys, show};
+use crate::scripted::{InForm as _, Server, keys, show};
 
 /// A ConfigMap in a namespace.
 fn object(namespace: &str, name: &str, resource_version: u64) -> Value {
@@ -53,7 +53,7 @@ async fn a_set_of_namespaces_is_followed_while_it_changes() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let set = NamespaceSet::new("tenants", ["one", "two"]);
-    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).kept();
     assert_eq!(informer.name(), "configmaps/v1 in the namespaces of \"tenants\"");
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
@@ -102,7 +102,7 @@ async fn a_namespace_that_is_listed_anew_leaves_the_others_alone() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let set = NamespaceSet::new("tenants", ["one", "two"]);
-    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watches = sync(&mut server, &[("one", &[object("one", "a", 1)]), ("two", &[object("two", "b", 2)])]).await;
@@ -123,7 +123,7 @@ async fn a_namespace_that_does_not_exist_holds_up_nobody() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let set = NamespaceSet::new("tenants", ["ns1", "ghost"]);
-    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     // A real API server lists a namespace that isn't there as empty.
@@ -141,7 +141,7 @@ async fn a_forbidden_namespace_is_named_and_the_others_go_on() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let set = NamespaceSet::new("tenants", ["one", "two"]);
-    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let mut lists = requests(&mut server, 2).await;
@@ -164,7 +164,7 @@ async fn an_empty_set_is_synced_and_asks_for_nothing() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let set = NamespaceSet::new("tenants", Vec::<String>::new());
-    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaces(&set)).kept();
     factory.start(&cancel).unwrap();
     factory.wait_for_cache_sync(&cancel).await.unwrap();
     assert!(server.is_quiet_for(Duration::from_secs(60)).await);
@@ -183,8 +183,8 @@ async fn a_kind_without_namespaces_is_listed_once_whatever_the_scope() {
     let set = NamespaceSet::new("tenants", ["ns1", "ns2", "ns3"]);
     let selector = NamespaceSelector::new("mesh", "team=a").unwrap();
     let factory = server.builder().watch_list(false).default_scope(Scope::namespaces(&set)).build();
-    let nodes = factory.informer::<Node>().full();
-    let same = factory.informer::<Node>().scope(Scope::selected_namespaces(&selector)).full();
+    let nodes = factory.informer::<Node>().kept();
+    let same = factory.informer::<Node>().scope(Scope::selected_namespaces(&selector)).kept();
     assert_eq!((nodes.name(), factory.registered().len()), (same.name(), 1));
     factory.start(&cancel).unwrap();
     let list = server.request().await;
@@ -206,7 +206,7 @@ async fn a_selector_on_namespaces_is_followed_while_it_and_they_change() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let selector = NamespaceSelector::new("mesh", "team=a").unwrap();
-    let informer = factory.informer::<ConfigMap>().scope(Scope::selected_namespaces(&selector)).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::selected_namespaces(&selector)).kept();
     assert_eq!(informer.name(), "configmaps/v1 in the namespaces selected by \"mesh\"");
     let index = informer.index("name", |object: &ConfigMap| object.metadata.name.clone());
     let mut events = informer.subscribe();
@@ -273,7 +273,7 @@ async fn a_handler_may_list_and_change_the_selector_while_it_is_told_of_a_change
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let selector = NamespaceSelector::new("mesh", "team=a").unwrap();
-    let informer = factory.informer::<ConfigMap>().scope(Scope::selected_namespaces(&selector)).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::selected_namespaces(&selector)).kept();
     let (lister, change) = (informer.lister(), selector.clone());
     let (sender, mut seen) = tokio::sync::mpsc::unbounded_channel();
     let _handler = informer.on_change(move |event| {

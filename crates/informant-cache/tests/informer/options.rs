@@ -14,7 +14,7 @@ use kube::client::Body;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, object_with, show};
+use crate::scripted::{InForm as _, Server, object, object_with, show};
 
 fn wanted(object: &ConfigMap) -> bool {
     object.metadata.labels.iter().flatten().any(|(key, value)| (key.as_str(), value.as_str()) == ("want", "yes"))
@@ -25,7 +25,7 @@ fn wanted(object: &ConfigMap) -> bool {
 async fn a_filter_lets_objects_come_and_go_as_they_match() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().filter(wanted).full();
+    let informer = factory.informer::<ConfigMap>().filter(wanted).kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let (yes, no) = (json!({"want": "yes"}), json!({"want": "no"}));
@@ -66,7 +66,7 @@ async fn a_transform_runs_once_for_each_state_of_an_object_however_it_came() {
             object.data = None;
             Ok(object)
         })
-        .full();
+        .kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;
@@ -95,20 +95,20 @@ async fn functions_are_shared_by_name_only_and_what_differs_is_kept_apart() {
     let factory = server.factory();
     let plain = || factory.informer::<ConfigMap>();
     let filtered = || plain().filter(wanted);
-    drop(plain().full());
-    drop(plain().full());
+    drop(plain().kept());
+    drop(plain().kept());
     assert_eq!(factory.registered().len(), 1);
-    drop(filtered().full());
-    drop(filtered().full());
-    drop(plain().transform(Ok).full());
+    drop(filtered().kept());
+    drop(filtered().kept());
+    drop(plain().transform(Ok).kept());
     assert_eq!(factory.registered().len(), 4, "without a name each is its own");
-    drop(filtered().named("wanted").full());
-    drop(filtered().named("wanted").full());
+    drop(filtered().named("wanted").kept());
+    drop(filtered().named("wanted").kept());
     assert_eq!(factory.registered().len(), 5, "with a name it's shared by those who name it");
-    drop(plain().full());
-    drop(plain().keep_managed_fields().full());
-    drop(plain().strict().full());
-    drop(plain().strict().full());
+    drop(plain().kept());
+    drop(plain().keep_managed_fields().kept());
+    drop(plain().strict().kept());
+    drop(plain().strict().kept());
     assert_eq!(factory.registered().len(), 7);
     assert_eq!(factory.registered()[4], "configmaps/v1 named \"wanted\"");
 }
@@ -129,7 +129,7 @@ async fn an_informer_can_get_its_objects_from_elsewhere() {
     }
     let (server, mut elsewhere, cancel) = (Server::new(), Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().from(Elsewhere { client: elsewhere.client() }).full();
+    let informer = factory.informer::<ConfigMap>().from(Elsewhere { client: elsewhere.client() }).kept();
     factory.start(&cancel).unwrap();
     let request = elsewhere.request().await;
     assert_eq!(request.path, "/api/v1/namespaces/elsewhere/configmaps");
@@ -145,14 +145,14 @@ async fn an_informer_can_get_its_objects_from_elsewhere() {
 async fn one_scope_of_the_factory_binds_every_kind_that_has_namespaces() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).default_scope(Scope::namespaced("ns1")).build();
-    let _configs = factory.informer::<ConfigMap>().full();
-    let _secrets = factory.metadata::<Secret>().full();
-    let _nodes = factory.informer::<Node>().full();
-    let _nodes_of_no_namespace = factory.informer::<Node>().scope(Scope::namespaced("ns2")).full();
-    let _node_metadata = factory.metadata::<Node>().full();
+    let _configs = factory.informer::<ConfigMap>().kept();
+    let _secrets = factory.metadata::<Secret>().kept();
+    let _nodes = factory.informer::<Node>().kept();
+    let _nodes_of_no_namespace = factory.informer::<Node>().scope(Scope::namespaced("ns2")).kept();
+    let _node_metadata = factory.metadata::<Node>().kept();
     let resource = ApiResource::erase::<Node>(&());
-    let _dynamic_nodes = factory.dynamic(resource).cluster_scoped().full();
-    let _other = factory.informer::<ConfigMap>().scope(Scope::namespaced("ns2").with_labels("a=b")).full();
+    let _dynamic_nodes = factory.dynamic(resource).cluster_scoped().kept();
+    let _other = factory.informer::<ConfigMap>().scope(Scope::namespaced("ns2").with_labels("a=b")).kept();
     factory.start(&cancel).unwrap();
     let mut paths = Vec::new();
     for _ in 0..6 {
@@ -197,7 +197,7 @@ async fn the_inventory_says_what_is_held_more_than_once() {
     assert_eq!(status["kind"], "Secret");
     assert_eq!(status["form"], "metadata");
     assert_eq!(status["scope"], "");
-    assert_eq!((&status["objects"], &status["bytes"]), (&json!(0), &json!(0)));
+    assert_eq!((&status["objects"], &status["memory"]["objects"]), (&json!(0), &json!(0)));
     assert_eq!(selected.status().scope, "with labels \"a=b\"");
 
     // Of metadata the server is asked for nothing more.

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, object_with, show};
+use crate::scripted::{InForm as _, Server, object, object_with, show};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
@@ -37,7 +37,7 @@ async fn settle() {
 async fn a_resync_tells_one_handler_of_everything_again_also_while_the_connection_is_lost() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let with = |period| HandlerOptions::default().with_resync(Duration::from_millis(period));
     let (never_log, never) = recorder();
     let (slow_log, slow) = recorder();
@@ -79,7 +79,7 @@ async fn a_resync_tells_one_handler_of_everything_again_also_while_the_connectio
 async fn a_resync_and_changes_keep_their_order_for_a_handler_that_is_behind() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe_with(HandlerOptions::default().with_resync(Duration::from_secs(1)));
     factory.start(&cancel).unwrap();
     let objects: Vec<_> = (0..600).map(|number| object(&format!("o{number}"), number + 1)).collect();
@@ -112,7 +112,7 @@ async fn a_resync_and_changes_keep_their_order_for_a_handler_that_is_behind() {
 async fn a_handler_without_a_period_is_told_once_and_one_with_it_once_in_each_period() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let with = |period| HandlerOptions::default().with_resync(Duration::from_secs(period));
     let counts = [(), (), ()].map(|()| Arc::new(AtomicU64::new(0)));
     let options = [HandlerOptions::default(), with(0), with(100)];
@@ -142,7 +142,7 @@ async fn a_handler_without_a_period_is_told_once_and_one_with_it_once_in_each_pe
 async fn a_filtered_subscription_sees_objects_come_and_go_as_they_pass() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let even = |object: &ConfigMap| object.data.as_ref().is_some_and(|data| data["version"].ends_with(['0', '2', '4']));
     // Merged while nobody takes them, they still lead from what was told to what is.
     let options = HandlerOptions::default().with_bound(1);
@@ -166,7 +166,7 @@ async fn a_filtered_subscription_sees_objects_come_and_go_as_they_pass() {
 async fn a_panic_in_a_filter_is_one_of_its_handler_and_costs_only_that_state() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let pass = |object: &ConfigMap| {
         assert!(object.metadata.resource_version.as_deref() != Some("11"), "a bug of the filter");
         true
@@ -201,7 +201,7 @@ async fn a_panic_in_a_filter_is_one_of_its_handler_and_costs_only_that_state() {
 async fn a_filtered_handler_sees_objects_come_and_go_as_they_pass() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let (log, record) = recorder();
     let passes = |object: &ConfigMap| object.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key("on"));
     let options = HandlerOptions::named("filtered").with_resync(Duration::from_secs(60));
@@ -240,7 +240,7 @@ async fn a_filtered_handler_sees_objects_come_and_go_as_they_pass() {
 async fn an_async_handler_is_called_one_event_at_a_time_survives_panics_and_is_cut_short_by_the_stop() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let log = Log::default();
     let to = Arc::clone(&log);
     let handler = informer.on_change_async(move |event| {
@@ -271,7 +271,7 @@ async fn an_async_handler_is_called_one_event_at_a_time_survives_panics_and_is_c
 async fn a_handler_may_remove_itself_from_within_its_own_call() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let (calls, removers) = (Arc::new(AtomicU64::new(0)), Arc::new(OnceLock::<Remover>::new()));
     let (count, own) = (Arc::clone(&calls), Arc::clone(&removers));
     let at_once = informer.on_change(move |_| {
@@ -305,7 +305,7 @@ async fn a_handler_may_remove_itself_from_within_its_own_call() {
 async fn a_handler_ends_with_its_first_panic_if_it_asks_for_that() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let (log, mut record) = recorder();
     let ending = informer.on_change_with(HandlerOptions::default().with_on_panic(OnPanic::End), move |event| {
         assert!(event.key().name() != "b", "a bug of the handler");
@@ -329,7 +329,7 @@ async fn a_handler_ends_with_its_first_panic_if_it_asks_for_that() {
 async fn what_others_do_changes_nothing_of_what_a_handler_sees() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let _sleeping = informer.on_change_async(|_| sleep(Duration::from_secs(3600)));
     let _panicking = informer.on_change(|_| panic!("a bug of the handler"));
     let removers = Arc::new(OnceLock::<Remover>::new());
@@ -359,7 +359,7 @@ async fn what_others_do_changes_nothing_of_what_a_handler_sees() {
 async fn a_handler_is_synced_when_its_last_initial_call_has_returned() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let returned = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&returned);
     let slow = informer.on_change_async(move |_| {
@@ -384,7 +384,7 @@ async fn a_handler_is_synced_when_its_last_initial_call_has_returned() {
 async fn a_delete_that_is_told_three_times_is_delivered_once() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     // A subscription is a stream of the same events.
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
@@ -403,7 +403,7 @@ async fn a_delete_that_is_told_three_times_is_delivered_once() {
 async fn handlers_added_under_load_see_each_state_from_their_first_one_on() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 10)]).await;
     informer.wait_synced().await.unwrap();

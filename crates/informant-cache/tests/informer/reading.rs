@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, object_with};
+use crate::scripted::{InForm as _, Server, object, object_with};
 
 fn key(name: &str) -> ObjectKey {
     ObjectKey::namespaced("web", name)
@@ -18,7 +18,7 @@ fn key(name: &str) -> ObjectKey {
 async fn a_writer_waits_until_the_cache_shows_its_write() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     assert!(matches!(informer.wait_until("9").await, Err(WaitUntilError::NotRunning { .. })));
     assert_eq!(informer.last_store_resource_version(), "");
     factory.start(&cancel).unwrap();
@@ -49,7 +49,7 @@ async fn a_writer_waits_until_the_cache_shows_its_write() {
 async fn what_is_absent_differs_from_what_is_out_of_scope() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaced("web")).full();
+    let informer = factory.informer::<ConfigMap>().scope(Scope::namespaced("web")).kept();
     let lister = informer.lister();
     assert!(matches!(lister.lookup(&key("a")), Lookup::NotSynced));
     factory.start(&cancel).unwrap();
@@ -59,7 +59,7 @@ async fn what_is_absent_differs_from_what_is_out_of_scope() {
     assert!(matches!(lister.lookup(&key("b")), Lookup::Absent));
     assert!(matches!(lister.lookup(&ObjectKey::namespaced("other", "a")), Lookup::OutOfScope));
 
-    let selected = factory.informer::<ConfigMap>().scope(Scope::all().with_labels("x=true")).full();
+    let selected = factory.informer::<ConfigMap>().scope(Scope::all().with_labels("x=true")).kept();
     let _watch = server.sync("9", &[object("a", 1)]).await;
     selected.wait_synced().await.unwrap();
     assert!(matches!(selected.lister().lookup(&key("b")), Lookup::OutOfScope), "it may exist without the label");
@@ -71,7 +71,7 @@ async fn what_is_absent_differs_from_what_is_out_of_scope() {
 async fn an_object_without_a_name_is_counted_and_hides_no_other() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let mut nameless = object("b", 2);
     nameless["metadata"].as_object_mut().unwrap().remove("name");
@@ -87,7 +87,7 @@ async fn an_object_without_a_name_is_counted_and_hides_no_other() {
 async fn an_index_names_the_objects_that_its_function_cannot_index() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let size = |object: &ConfigMap| {
         let labels = object.metadata.labels.clone().unwrap_or_default();
         labels.get("size").map_or(Ok(None), |size| size.parse::<u32>().map(Some))

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, show};
+use crate::scripted::{InForm as _, Server, object, show};
 
 /// client-go facts 52 and 68: the missed deletes go first, each once and with the state that was told last, however much
 /// of it still waits to be taken; what was deleted by an event isn't deleted again. Then the others, in the order of the
@@ -17,7 +17,7 @@ use crate::scripted::{Server, object, show};
 async fn a_list_deletes_first_and_once_and_then_goes_by_its_order() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1), object("b", 2), object("c", 3)]).await;
@@ -53,7 +53,7 @@ async fn a_list_deletes_first_and_once_and_then_goes_by_its_order() {
 async fn the_store_is_at_the_version_of_a_list_when_its_first_change_is_told() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let log = Arc::new(Mutex::new(Vec::new()));
     let (to, own) = (Arc::clone(&log), informer.clone());
     let handler = informer.on_change(move |event| {
@@ -79,7 +79,7 @@ async fn the_store_is_at_the_version_of_a_list_when_its_first_change_is_told() {
 async fn the_store_s_version_is_the_last_that_the_server_named() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let at = || async {
         sleep(Duration::from_millis(10)).await;
         informer.last_store_resource_version()

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, line, object, show};
+use crate::scripted::{InForm as _, Server, line, object, show};
 
 /// Lets everything that can run, run (in paused time).
 async fn settle() {
@@ -55,7 +55,7 @@ async fn an_informer_whose_task_dies_says_so_starts_over_and_misses_nothing() {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
         let source = Deadly { client: server.client(), sent: AtomicU64::new(0), deadly, at_once };
-        let informer = factory.informer::<ConfigMap>().from(source).full();
+        let informer = factory.informer::<ConfigMap>().from(source).kept();
         let mut events = informer.subscribe();
         factory.start(&cancel).unwrap();
         if deadly > 0 {
@@ -99,7 +99,7 @@ async fn a_watch_refused_for_load_waits_as_long_as_is_wished_and_lists_nothing()
     for in_stream in [false, true] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         factory.start(&cancel).unwrap();
         server.request().await.list("40", &[object("a", 1)]);
         for attempt in 0..3 {
@@ -129,7 +129,7 @@ async fn a_watch_refused_for_load_waits_as_long_as_is_wished_and_lists_nothing()
 async fn blank_lines_between_events_are_nothing() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[]).await;
@@ -149,7 +149,7 @@ async fn after_a_list_without_a_version_nothing_is_asked_for_by_an_empty_one() {
     for body in [r#"{"kind":"ConfigMapList","apiVersion":"v1","items":null}"#, r#"{"metadata":null,"items":[]}"#] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         factory.start(&cancel).unwrap();
         server.request().await.answer(200, body);
         informer.wait_synced().await.unwrap();
@@ -193,7 +193,7 @@ async fn a_custom_object_with_a_wrong_field_holds_up_nothing_is_asked_for_no_mor
     for spec in [json!({"replicas": "two"}), json!({"replicas": 1, "wait": "2629800h"})] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<Widget>().full();
+        let informer = factory.informer::<Widget>().kept();
         let log = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&log);
         let _handler = informer.on_change(move |event| {
@@ -234,7 +234,7 @@ async fn a_custom_object_with_a_wrong_field_holds_up_nothing_is_asked_for_no_mor
 async fn a_strict_informer_ends_at_an_object_that_it_cannot_decode_and_names_it() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<Widget>().strict().full();
+    let informer = factory.informer::<Widget>().strict().kept();
     factory.start(&cancel).unwrap();
     let items = [widget("bad", 2, &json!({"replicas": "two"}))];
     server.request().await.of("example.com/v1", "Widget").list("10", &items);
@@ -254,7 +254,7 @@ async fn a_strict_informer_ends_at_an_object_that_it_cannot_decode_and_names_it(
 async fn a_list_whose_second_page_always_expires_is_tried_four_times_and_then_waits() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).page_size(2).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let began = Instant::now();
     for attempt in 0..5 {
@@ -278,7 +278,7 @@ async fn a_list_whose_second_page_always_expires_is_tried_four_times_and_then_wa
 async fn a_further_page_names_neither_version_nor_match_whatever_the_first_one_did() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).read_from_cache(true).page_size(2).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let mut version = "0";
     for next in ["100", "200"] {
@@ -304,7 +304,7 @@ async fn a_further_page_names_neither_version_nor_match_whatever_the_first_one_d
 async fn no_list_asks_for_more_than_500_items_by_default() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
-    let _informer = factory.informer::<ConfigMap>().full();
+    let _informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     // A stream is no list; where it's refused, the lists have a limit, the first as well as those after a failure or a 410.
     server.request().await.fail(422, "Invalid");
@@ -329,7 +329,7 @@ async fn no_list_asks_for_more_than_500_items_by_default() {
 async fn a_delete_found_by_a_list_is_out_of_store_and_index_when_it_is_told_with_the_whole_last_object() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let (lister, index) = (informer.lister(), informer.index("name", |map: &ConfigMap| map.metadata.name.clone()));
     let log = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&log);
@@ -360,7 +360,7 @@ async fn a_delete_found_by_a_list_is_out_of_store_and_index_when_it_is_told_with
 async fn an_edited_copy_changes_nothing_for_others() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let _watch = server.sync("10", &[object("a", 1)]).await;
@@ -379,7 +379,7 @@ async fn what_did_not_change_is_told_once_however_often_it_is_listed_streamed_or
     for streams in [false, true] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.builder().watch_list(streams).build();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         let mut events = informer.subscribe();
         factory.start(&cancel).unwrap();
         for round in 0..4 {
@@ -408,7 +408,7 @@ async fn what_did_not_change_is_told_once_however_often_it_is_listed_streamed_or
 async fn of_a_thousand_events_that_wait_none_is_told_once_the_removal_is_over() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let calls = Arc::new(AtomicU64::new(0));
     let make = || {
         let calls = Arc::clone(&calls);
@@ -439,7 +439,7 @@ async fn of_a_thousand_events_that_wait_none_is_told_once_the_removal_is_over() 
 async fn a_handler_of_nothing_is_synced_without_an_event_and_a_late_one_has_its_own_sync() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let early = informer.on_change(|_| {});
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[]).await;
@@ -511,7 +511,7 @@ async fn in_a_namespace_that_is_not_covered_an_object_is_out_of_scope() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let set = NamespaceSet::new("tenants", ["web", "ns2", "ns3"]);
     let factory = server.builder().watch_list(false).default_scope(Scope::namespaces(&set)).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let mut open = Vec::new();
     while open.len() < 3 {
@@ -537,7 +537,7 @@ async fn an_unreachable_version_of_an_empty_kind_is_asked_for_once() {
     let too_large = r#"{"kind":"Status","status":"Failure","reason":"Timeout","code":504,"message":"Too large resource version: 500, current: 100","details":{"retryAfterSeconds":1}}"#;
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).read_from_cache(true).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("500", &[]).await;
     sleep(Duration::from_secs(60)).await;

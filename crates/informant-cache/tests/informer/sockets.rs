@@ -7,7 +7,7 @@ use informant_cache::InformerFactory;
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{object, show};
+use crate::scripted::{InForm as _, object, show};
 
 /// The peer is gone without a word (a NAT entry that expired, a machine that lost power): the client's own machine goes on
 /// thinking that the connection is there.
@@ -19,7 +19,7 @@ async fn a_half_open_connection_is_given_up_and_the_watch_goes_on_over_another()
     config.read_timeout = None;
     let client = kube::Client::try_from(config).unwrap();
     let factory = InformerFactory::builder(client).watch_list(false).seed(1).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     script.request().await.list("10", &[object("a", 1)]);

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, show};
+use crate::scripted::{InForm as _, Server, object, show};
 
 /// Lets everything that can run, run (in paused time).
 async fn settle() {
@@ -21,7 +21,7 @@ async fn settle() {
 async fn a_stop_before_an_event_is_handled_ends_the_watch_and_is_no_failure() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;
     informer.wait_synced().await.unwrap();
@@ -41,7 +41,7 @@ async fn a_stop_before_an_event_is_handled_ends_the_watch_and_is_no_failure() {
 async fn everybody_who_waits_for_an_event_is_let_go_by_the_stop() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut subscriptions: Vec<_> = (0..10).map(|_| informer.subscribe()).collect();
     let handlers: Vec<_> = (0..10).map(|_| informer.on_change(|_| {})).collect();
     factory.start(&cancel).unwrap();
@@ -62,7 +62,7 @@ async fn everybody_who_waits_for_an_event_is_let_go_by_the_stop() {
 async fn an_informer_is_not_started_then_started_then_stopped() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     assert_eq!((informer.state(), factory.is_started()), (InformerState::NotStarted, false));
     factory.start(&cancel).unwrap();
     assert!(factory.is_started());
@@ -79,7 +79,7 @@ async fn an_informer_is_not_started_then_started_then_stopped() {
 async fn a_removed_handler_is_told_of_nothing_more_and_the_others_of_everything() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let log = Arc::new(Mutex::new(Vec::new()));
     let [one, other] = ["one", "other"].map(|name| {
         let to = Arc::clone(&log);

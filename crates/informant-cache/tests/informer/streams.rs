@@ -10,7 +10,7 @@ use kube::api::ApiResource;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object};
+use crate::scripted::{InForm as _, Server, object};
 
 /// Counts what's decoded.
 struct Counting {
@@ -67,7 +67,7 @@ async fn objects_of_a_stream_that_was_cut_are_not_decoded_again_and_after_three_
 async fn without_bookmarks_it_syncs_by_a_list_and_resumes_from_events() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let stream = server.request().await.open();
     stream.event("ADDED", &object("a", 1));
@@ -90,7 +90,7 @@ async fn without_bookmarks_it_syncs_by_a_list_and_resumes_from_events() {
 async fn a_stream_that_goes_on_and_on_without_its_end_gives_way_to_a_list() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let stream = server.request().await.open();
     let began = Instant::now();
@@ -114,7 +114,7 @@ async fn a_stream_that_goes_on_and_on_without_its_end_gives_way_to_a_list() {
 async fn a_server_that_refuses_streams_is_listed_for_good() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let request = server.request().await;
     assert_eq!(request.what(), "STREAM");
@@ -133,7 +133,7 @@ async fn a_server_that_refuses_streams_is_listed_for_good() {
 async fn a_permanent_410_is_never_hot_and_what_is_in_the_cache_stays() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let stream = server.request().await.open();
     stream.event("ADDED", &object("a", 1));

@@ -7,13 +7,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, keys, list, next, object};
+use crate::scripted::{InForm as _, Server, keys, list, next, object};
 
 #[tokio::test(start_paused = true)]
 async fn a_list_in_pages_is_followed_by_a_watch_from_its_resource_version() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
 
@@ -49,7 +49,7 @@ async fn a_list_in_pages_is_followed_by_a_watch_from_its_resource_version() {
 async fn the_present_state_is_streamed_and_the_stream_goes_on() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
 
@@ -85,7 +85,7 @@ async fn the_present_state_is_streamed_and_the_stream_goes_on() {
 async fn initial_events_without_an_end_give_way_to_a_list() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let stream = server.request().await.open();
     stream.event("ADDED", &object("a", 1));
@@ -102,7 +102,7 @@ async fn initial_events_without_an_end_give_way_to_a_list() {
 async fn nothing_of_a_stream_that_ended_early_gets_into_the_store() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let stream = server.request().await.open();
     stream.event("ADDED", &object("gone", 1));
@@ -120,7 +120,7 @@ async fn nothing_of_a_stream_that_ended_early_gets_into_the_store() {
 async fn every_list_and_event_is_read_whatever_its_chunks() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let mut accented = object("a", 1);
@@ -154,7 +154,7 @@ async fn every_list_and_event_is_read_whatever_its_chunks() {
 async fn a_new_list_is_a_diff_deletes_first_and_the_unchanged_untouched() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1), object("b", 2), object("c", 3)]).await;
@@ -182,7 +182,7 @@ async fn a_new_list_is_a_diff_deletes_first_and_the_unchanged_untouched() {
 async fn an_object_that_was_deleted_and_created_again_unseen_is_a_delete_and_an_add() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;
@@ -198,7 +198,7 @@ async fn an_object_that_was_deleted_and_created_again_unseen_is_a_delete_and_an_
 async fn a_replayed_event_or_a_delete_of_what_was_never_there_is_no_news() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1), object("b", 2)]).await;
@@ -218,7 +218,7 @@ async fn a_replayed_event_or_a_delete_of_what_was_never_there_is_no_news() {
 async fn a_delete_goes_by_key_whatever_the_object_looks_like() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;
     let broken = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "web", "uid": "uid-a", "resourceVersion": "11"}, "data": 7});
@@ -240,7 +240,7 @@ async fn an_empty_list_in_any_form_is_synced_and_empty() {
     ] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         let handler = informer.on_change(|_| {});
         factory.start(&cancel).unwrap();
         server.request().await.answer(200, body);
@@ -256,7 +256,7 @@ async fn an_empty_list_in_any_form_is_synced_and_empty() {
 async fn a_list_without_a_resource_version_is_followed_by_a_watch_that_sends_what_is_there() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     server.request().await.answer(200, r#"{"items":[]}"#);
     let request = server.request().await;
@@ -274,7 +274,7 @@ async fn a_list_without_a_resource_version_is_followed_by_a_watch_that_sends_wha
 async fn a_quiet_watch_is_resumed_from_its_last_bookmark_and_repeats_nothing() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("4900", &[object("a", 10)]).await;
@@ -299,7 +299,7 @@ async fn an_object_is_the_same_by_list_and_by_watch() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
     let resource = kube::api::ApiResource::erase::<ConfigMap>(&());
-    let informer = factory.dynamic(resource).full();
+    let informer = factory.dynamic(resource).kept();
     factory.start(&cancel).unwrap();
     let bare = |name: &str| -> Value {
         let mut object = object(name, 1);

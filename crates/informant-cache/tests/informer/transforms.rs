@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, object, show};
+use crate::scripted::{InForm as _, Server, object, show};
 
 /// Marks an object once more with each run.
 fn mark(mut object: ConfigMap) -> ConfigMap {
@@ -33,7 +33,7 @@ async fn an_object_is_transformed_once_whether_it_is_streamed_listed_told_again_
             to.lock().unwrap().push(object.metadata.resource_version.clone().unwrap());
             Ok(mark(object))
         };
-        let informer = factory.informer::<ConfigMap>().transform(transform).full();
+        let informer = factory.informer::<ConfigMap>().transform(transform).kept();
         let log = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&log);
         let options = HandlerOptions::default().with_resync(Duration::from_secs(10));
@@ -98,7 +98,7 @@ async fn keys_and_versions_are_the_server_s_whatever_a_transform_makes_of_them()
         object.metadata.uid = None;
         Ok(object)
     };
-    let informer = factory.informer::<ConfigMap>().transform(rename).full();
+    let informer = factory.informer::<ConfigMap>().transform(rename).kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[object("a", 1)]).await;

@@ -10,14 +10,14 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, line, next, object, object_with};
+use crate::scripted::{InForm as _, Server, line, next, object, object_with};
 
 /// Public report C-002 (kubernetes/kubernetes#27004).
 #[tokio::test(start_paused = true)]
 async fn an_add_and_its_delete_in_one_chunk_are_both_told() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("1", &[]).await;
@@ -32,7 +32,7 @@ async fn an_add_and_its_delete_in_one_chunk_are_both_told() {
 async fn a_watch_starts_at_the_list_s_resource_version_so_a_delete_right_after_the_list_is_told() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     server.request().await.list("900", &[object("a", 880), object("z", 12)]);
@@ -56,7 +56,7 @@ async fn too_old_is_known_by_reason_or_code_in_an_event_in_a_bare_status_and_at_
     for how in 0..4 {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         let mut events = informer.subscribe();
         factory.start(&cancel).unwrap();
         let watch = server.sync("5", &[object("a", 1)]).await;
@@ -86,7 +86,7 @@ async fn a_watch_without_an_event_or_of_blank_lines_is_a_normal_end() {
     for body in ["", "\n", "\r\n", "\n\r\n\n"] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         factory.start(&cancel).unwrap();
         let watch = server.sync("10", &[object("a", 1)]).await;
         watch.bytes(body);
@@ -103,7 +103,7 @@ async fn a_watch_without_an_event_or_of_blank_lines_is_a_normal_end() {
 async fn a_bookmark_with_null_fields_and_an_hour_of_nothing_else_is_a_healthy_watch() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<Job>().full();
+    let informer = factory.informer::<Job>().kept();
     factory.start(&cancel).unwrap();
     server.request().await.of("batch/v1", "Job").list("10", &[]);
     let mut watch = server.request().await.open();
@@ -130,7 +130,7 @@ async fn a_bookmark_with_null_fields_and_an_hour_of_nothing_else_is_a_healthy_wa
 async fn an_event_is_decoded_once_wherever_it_is_split() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("10", &[]).await;
@@ -155,7 +155,7 @@ async fn an_event_is_decoded_once_wherever_it_is_split() {
 async fn an_object_that_leaves_a_selector_is_deleted_by_its_key_whatever_labels_it_then_has() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let watch = server.sync("1", &[]).await;
@@ -179,7 +179,7 @@ async fn once_bookmarks_came_a_silence_of_the_idle_timeout_ends_the_watch() {
         let builder = server.builder().watch_list(false);
         let builder = if seconds == 150 { builder } else { builder.idle_timeout(Duration::from_secs(seconds)) };
         let factory = builder.build();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         let mut events = informer.subscribe();
         factory.start(&cancel).unwrap();
         let watch = server.sync("10", &[object("a", 1)]).await;
@@ -206,7 +206,7 @@ async fn once_bookmarks_came_a_silence_of_the_idle_timeout_ends_the_watch() {
 async fn a_watch_has_a_longest_life_that_can_be_set_and_repeats_nothing_after_it() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).watch_timeout_min(Duration::from_secs(600)).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     server.request().await.list("10", &[object("a", 1)]);
@@ -233,7 +233,7 @@ fn gzip(text: &str) -> Vec<u8> {
 async fn a_gzip_answer_is_read_as_it_comes_also_one_member_per_event() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let list = gzip(&crate::scripted::list("10", None, &[object("a", 1)]));
@@ -263,7 +263,7 @@ async fn a_401_has_the_credentials_read_again_once_and_the_watch_goes_on() {
     config.auth_info.token_file = Some(file.display().to_string());
     let cluster = Cluster::from_config(config).unwrap();
     let factory = InformerFactory::builder(&cluster).watch_list(false).seed(1).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let mut events = informer.subscribe();
     factory.start(&cancel).unwrap();
     let request = script.request().await;
