@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 
 use crate::error::DecodeError;
+use crate::json;
 use crate::protobuf::{self, Message, Metadata, Object};
 use crate::selector::Selector;
 
@@ -63,21 +64,27 @@ impl<'a> Document<'a> {
             let whole = protobuf::without_managed_fields(self.bytes, &mut cut);
             return whole.map_or(Cow::Borrowed(self.bytes), |()| Cow::Owned(cut));
         }
-        let cut = || -> Option<Vec<u8>> {
-            let mut object: serde_json::Value = serde_json::from_slice(self.bytes).ok()?;
-            object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")?;
-            serde_json::to_vec(&object).ok()
+        let cut = match json::head(self.bytes, false) {
+            Some(head) => head.managed_fields.map(|range| json::without(self.bytes, range)),
+            None => self.without_managed_fields_slowly(),
         };
-        cut().map_or(Cow::Borrowed(self.bytes), Cow::Owned)
+        cut.map_or(Cow::Borrowed(self.bytes), Cow::Owned)
+    }
+
+    fn without_managed_fields_slowly(&self) -> Option<Vec<u8>> {
+        let mut object: serde_json::Value = serde_json::from_slice(self.bytes).ok()?;
+        object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")?;
+        serde_json::to_vec(&object).ok()
     }
 
     /// Finds out whether it can be decoded. Of the types that the table of messages is about that's found without making
-    /// anything.
-    pub(crate) fn check<T: DeserializeOwned>(&self) -> Result<(), DecodeError> {
+    /// anything. `form` is that of a `T` in JSON, if it's known.
+    pub(crate) fn check<T: DeserializeOwned>(&self, form: Option<json::Form>) -> Result<(), DecodeError> {
         match self.encoding {
             Encoding::Protobuf(message) if std::any::type_name::<T>().starts_with("k8s_openapi::") => {
                 protobuf::check(message, self.bytes)
             }
+            Encoding::Json if form.is_some_and(|form| json::check(self.bytes, form).is_ok()) => Ok(()),
             Encoding::Protobuf(_) | Encoding::Json => self.decode::<T>().map(drop),
         }
     }

@@ -1,32 +1,30 @@
 //! JSON text, looked at without decoding it.
 
+mod block;
+mod check;
+mod cursor;
+mod head;
+mod nesting;
+#[cfg(test)]
+mod samples;
+
+pub(crate) use self::check::{Form, check};
+pub(crate) use self::head::{Head, head, without};
+pub(crate) use self::nesting::Nesting;
+
 /// The position after the value that begins at `start` (white space before it allowed); `None` if it isn't whole.
 ///
 /// Only brackets, texts and separators are looked at: what passes here needn't be JSON.
 pub(crate) fn end_of_value(text: &[u8], start: usize) -> Option<usize> {
-    let mut at = start + text.get(start..)?.iter().position(|byte| !byte.is_ascii_whitespace())?;
-    let mut depth = 0_usize;
-    loop {
-        match text.get(at)? {
-            b'"' => at = end_of_text(text, at)?,
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-            }
-            b'}' | b']' => {
-                depth = depth.checked_sub(1)?;
-                at += 1;
-            }
-            b',' | b':' => at += 1,
-            byte if byte.is_ascii_whitespace() => at += 1,
-            _ => {
-                let rest = text.get(at..)?;
-                let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':') || byte.is_ascii_whitespace();
-                at += rest.iter().position(ends).unwrap_or(rest.len());
-            }
-        }
-        if depth == 0 {
-            return Some(at);
+    let at = start + text.get(start..)?.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    match text.get(at)? {
+        b'"' => end_of_text(text, at),
+        b'{' | b'[' => Nesting::default().close(text.get(at..)?).map(|length| at + length),
+        b'}' | b']' | b',' | b':' => None,
+        _ => {
+            let rest = text.get(at..)?;
+            let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':') || byte.is_ascii_whitespace();
+            Some(at + rest.iter().position(ends).unwrap_or(rest.len()))
         }
     }
 }
@@ -53,6 +51,8 @@ mod tests {
             let text = format!(" {value} , 1}}");
             assert_eq!(end_of_value(text.as_bytes(), 0), Some(value.len() + 1), "{value}");
         }
-        assert_eq!(end_of_value(b"{\"a\":1", 0), None);
+        for text in ["{\"a\":1", "", " ", ",1", "}"] {
+            assert_eq!(end_of_value(text.as_bytes(), 0), None, "{text}");
+        }
     }
 }

@@ -25,6 +25,7 @@ use self::hot::Hot;
 use self::training::{Samples, Trainer};
 use crate::document::{Document, Encoding};
 use crate::error::DecodeError;
+use crate::json::Form;
 use crate::lock::lock;
 use crate::representation::{Full, Held, Representation};
 use crate::selector::Selector;
@@ -44,7 +45,7 @@ pub(crate) struct Packed<K> {
     compress: bool,
     managed_fields: bool,
     accept: &'static str,
-    check: fn(&Document<'_>) -> Result<(), DecodeError>,
+    check: Box<dyn Fn(&Document<'_>) -> Result<(), DecodeError> + Send + Sync>,
     encode: fn(&K) -> serde_json::Result<Vec<u8>>,
     /// Taken while an object is compressed, and never together with another lock.
     streams: Arc<Mutex<Streams<K>>>,
@@ -81,6 +82,7 @@ where
 {
     pub(crate) fn new(full: Full<K>, compress: bool, managed_fields: bool) -> Self {
         let accept = full.accept();
+        let form = Form::of::<K>(full.types());
         let pack = Pack {
             decode: Box::new(move |document| full.decode(document)),
             hot: Hot::default(),
@@ -91,7 +93,7 @@ where
             compress,
             managed_fields,
             accept,
-            check: |document| document.check::<K>(),
+            check: Box::new(move |document| document.check::<K>(form)),
             encode: serde_json::to_vec::<K>,
             streams: Arc::new(Mutex::new(Streams { streams: Vec::new(), dictionary_bytes: 0 })),
             next_serial: AtomicU64::new(0),

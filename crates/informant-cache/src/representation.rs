@@ -149,6 +149,10 @@ impl<K> Full<K> {
         Self { types, managed_fields: false, kind: PhantomData }
     }
 
+    pub(crate) fn types(&self) -> &TypeMeta {
+        &self.types
+    }
+
     /// Whether to keep `metadata.managedFields` too. Default: no.
     #[must_use]
     pub fn keep_managed_fields(mut self, keep: bool) -> Self {

@@ -3,13 +3,14 @@
 use bytes::Bytes;
 
 use super::{Frame, FrameError, Gather, excerpt};
+use crate::json::Nesting;
 
 /// Splits `{"kind":…,"metadata":{…},"items":[{…},{…}]}` into its items; what's left over is the list without them.
 #[derive(Debug)]
 pub(crate) struct ListDecoder {
     chunk: Bytes,
     place: Place,
-    scan: Scan,
+    scan: Nesting,
     item: Gather,
     /// The list with its items left out: valid JSON at the end.
     envelope: Vec<u8>,
@@ -26,20 +27,12 @@ enum Place {
     AfterList,
 }
 
-/// Where in nested JSON a byte is.
-#[derive(Debug, Default)]
-struct Scan {
-    depth: usize,
-    in_string: bool,
-    escaped: bool,
-}
-
 impl ListDecoder {
     pub(crate) fn new(document_bytes_max: usize) -> Self {
         Self {
             chunk: Bytes::new(),
             place: Place::BeforeList,
-            scan: Scan::default(),
+            scan: Nesting::default(),
             item: Gather::new(document_bytes_max),
             envelope: Vec::new(),
             envelope_bytes_max: document_bytes_max,
@@ -142,45 +135,6 @@ impl ListDecoder {
             _ => return Err(not_a_list("an item that is an object", &self.chunk)),
         }
         Ok(())
-    }
-}
-
-impl Scan {
-    fn step(&mut self, byte: u8) {
-        if self.in_string {
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' => self.escaped = true,
-                b'"' => self.in_string = false,
-                _ => {}
-            }
-            return;
-        }
-        match byte {
-            b'"' => self.in_string = true,
-            b'{' | b'[' => self.depth += 1,
-            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-
-    /// Goes on to the bracket that closes the outermost one; returns the position after it, `None` if it isn't there.
-    fn close(&mut self, bytes: &[u8]) -> Option<usize> {
-        let mut position = 0;
-        while let Some(rest) = bytes.get(position..).filter(|rest| !rest.is_empty()) {
-            if self.in_string && !self.escaped {
-                // Most bytes are in strings.
-                let skipped = memchr::memchr2(b'"', b'\\', rest)?;
-                position += skipped;
-            }
-            let byte = *bytes.get(position)?;
-            self.step(byte);
-            position += 1;
-            if self.depth == 0 && !self.in_string {
-                return Some(position);
-            }
-        }
-        None
     }
 }
 
