@@ -12,6 +12,7 @@ mod heap;
 mod held;
 mod json;
 mod plan;
+mod protobuf;
 mod seed;
 mod strings;
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(crate) mod table;
 pub(crate) mod wire;
 
 pub(crate) use self::check::check;
-pub(crate) use self::deserialize::Object;
+pub(crate) use self::deserialize::{Inside, Object, Value};
 pub(crate) use self::envelope::{Envelope, MAGIC, WatchEvent};
 pub(crate) use self::error::Error;
 pub(crate) use self::json::to_json;
@@ -29,4 +29,4 @@ pub(crate) use self::table::{Message, table};
 const DEPTH_MAX: u8 = 127;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -6,6 +6,7 @@ use super::plan::Node;
 use super::seed::{Interned, Nullable};
 use super::{Field, Strings};
 use crate::error::DecodeError;
+use crate::protobuf::Value;
 
 /// What a walk over an object found for the fields of a projection. The code that the derive makes reads it.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ struct Hit<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Raw<'a> {
     Json(&'a [u8]),
+    Protobuf(Value<'a>),
     /// On the way to it there's something else than an object or a list, as this says.
     Wrong(&'a Node, &'static str),
 }
@@ -73,6 +75,8 @@ impl Raw<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Json(text) => text.len(),
+            // Its JSON is about twice as long.
+            Self::Protobuf(value) => 2 * value.len(),
             Self::Wrong(..) => 0,
         }
     }
@@ -173,6 +177,9 @@ impl<'a> Found<'a> {
     {
         match hit.value {
             Raw::Wrong(node, found) => Err(node.mismatch(found)),
+            Raw::Protobuf(value) => Nullable(seed)
+                .deserialize(value)
+                .map_err(|error| DecodeError::from(error.below(self.field(hit.field).path))),
             Raw::Json(text) => json(text, seed).map_err(|error| {
                 let path = self.field(hit.field).path;
                 match within(text, seed) {

@@ -12,44 +12,58 @@ use crate::json::{end_of_text, end_of_value};
 
 /// What the paths below `root` lead to in the document.
 pub(super) fn walk<'a>(root: &'a Node, text: &'a [u8], fields: usize) -> Result<Hits<'a>, DecodeError> {
-    let mut walk = Walk { text, hits: Hits::new(fields) };
-    walk.value(root, 0)?;
-    Ok(walk.hits)
+    let mut hits = Hits::new(fields);
+    walk_on(root, text, &mut hits)?;
+    Ok(hits)
+}
+
+/// Adds what the paths that go on from `node` lead to in a value that's JSON.
+pub(super) fn walk_on<'a>(node: &'a Node, text: &'a [u8], hits: &mut Hits<'a>) -> Result<(), DecodeError> {
+    let mut walk = Walk { text, hits };
+    let start = walk.space(0);
+    walk.inside(node, start).map(drop)
+}
+
+/// Whether a value that's JSON is an object with this scalar under this key.
+pub(super) fn has(text: &[u8], key: &str, wanted: &str) -> Result<bool, DecodeError> {
+    let walk = Walk { text, hits: &mut Hits::new(0) };
+    walk.has(walk.space(0), key, wanted)
 }
 
 /// A key, and where its value begins.
 type Entry<'a> = (Cow<'a, [u8]>, usize);
 
-struct Walk<'a> {
+struct Walk<'a, 'h> {
     text: &'a [u8],
-    hits: Hits<'a>,
+    hits: &'h mut Hits<'a>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Walk<'a, '_> {
     /// Visits the value that begins at `at` or after white space there; returns where it ends.
     fn value(&mut self, node: &'a Node, at: usize) -> Result<usize, DecodeError> {
         let start = self.space(at);
-        let mut end = None;
-        if !node.leaves.is_empty() {
-            let (raw, after) = self.whole(start)?;
-            self.hits.push(&node.leaves, Raw::Json(raw));
-            end = Some(after);
+        if node.leaves.is_empty() {
+            return self.inside(node, start);
         }
-        if node.goes_on() {
-            let first = self.byte(start)?;
-            if first != b'{' && first != b'n' {
-                self.hits.push(&node.keyed, Raw::Wrong(node, describe(first)));
-            }
-            if first != b'[' && first != b'n' {
-                self.hits.push(&node.picked, Raw::Wrong(node, describe(first)));
-            }
-            end = match first {
-                b'{' if !node.keys.is_empty() => Some(self.object(node, start)?),
-                b'[' if !node.picks.is_empty() => Some(self.list(node, start)?),
-                _ => end,
-            };
+        let (raw, end) = self.whole(start)?;
+        self.hits.push(&node.leaves, Raw::Json(raw));
+        if node.goes_on() { self.inside(node, start) } else { Ok(end) }
+    }
+
+    /// Goes on from the value that begins at `start`; returns where it ends.
+    fn inside(&mut self, node: &'a Node, start: usize) -> Result<usize, DecodeError> {
+        let first = self.byte(start)?;
+        if first != b'{' && first != b'n' {
+            self.hits.push(&node.keyed, Raw::Wrong(node, describe(first)));
         }
-        end.map_or_else(|| self.skip(start), Ok)
+        if first != b'[' && first != b'n' {
+            self.hits.push(&node.picked, Raw::Wrong(node, describe(first)));
+        }
+        match first {
+            b'{' if !node.keys.is_empty() => self.object(node, start),
+            b'[' if !node.picks.is_empty() => self.list(node, start),
+            _ => self.skip(start),
+        }
     }
 
     fn object(&mut self, node: &'a Node, start: usize) -> Result<usize, DecodeError> {

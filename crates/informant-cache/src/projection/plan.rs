@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::found::{Found, Hits};
-use super::json;
-use super::{Field, Kind, Projection, Step, Strings};
-use crate::document::Document;
+use super::{Field, Kind, Projection, Step, Strings, json, protobuf};
+use crate::document::{Document, Encoding};
 use crate::error::DecodeError;
+use crate::protobuf::Object;
 
 /// What a [`Projection`] asks of an object. The derive makes it once per type.
 #[derive(Debug)]
@@ -60,17 +60,24 @@ impl Plan {
         document: &Document<'_>,
         strings: Option<&Strings>,
     ) -> Result<V, DecodeError> {
-        let text = document.to_json()?;
-        let hits = json::walk(&self.root, &text, self.fields.len())?;
+        let hits = self.walk(&self.root, document)?;
         V::read(&Found::new(self.fields, hits, strings))
     }
 
     /// The length of the values whose size in memory isn't known, for want of something better.
     pub(super) fn opaque_bytes(&self, document: &Document<'_>) -> usize {
         let Some(root) = &self.opaque else { return 0 };
-        let Ok(text) = document.to_json() else { return 0 };
-        let hits = json::walk(root, &text, self.fields.len()).unwrap_or_else(|_| Hits::new(0));
-        hits.len_in_bytes()
+        // It was read before, so it can be now.
+        self.walk(root, document).map_or(0, |hits| hits.len_in_bytes())
+    }
+
+    fn walk<'a>(&self, root: &'a Node, document: &Document<'a>) -> Result<Hits<'a>, DecodeError> {
+        match document.encoding() {
+            Encoding::Json => json::walk(root, document.bytes(), self.fields.len()),
+            Encoding::Protobuf(message) => {
+                protobuf::walk(root, &Object::new(message, document.bytes()), self.fields.len())
+            }
+        }
     }
 }
 

@@ -216,7 +216,7 @@ fn a_selector_compares_texts_numbers_and_booleans_and_only_what_it_selects_is_vi
 // === any path in any document ===
 
 /// What a path leads to, the slow way.
-fn follow<'v>(value: &'v Value, steps: &[Step], found: &mut Vec<&'v Value>) -> Result<(), ()> {
+pub(super) fn follow<'v>(value: &'v Value, steps: &[Step], found: &mut Vec<&'v Value>) -> Result<(), ()> {
     let Some((step, rest)) = steps.split_first() else {
         found.push(value);
         return Ok(());
@@ -315,7 +315,7 @@ fn any_path() -> impl Strategy<Value = Vec<Step>> {
         .prop_map(|(first, rest)| std::iter::once(Step::Key(first)).chain(rest).collect())
 }
 
-fn fields(paths: Vec<Vec<Step>>) -> &'static [Field] {
+pub(super) fn fields(paths: Vec<Vec<Step>>) -> &'static [Field] {
     let fields = paths.into_iter().map(|steps| Field { name: "f", path: "p", steps: steps.leak(), opaque: false });
     fields.collect::<Vec<_>>().leak()
 }

@@ -5,6 +5,7 @@
 //! holds it. Texts are borrowed from the bytes; nothing is allocated but what the target allocates for itself.
 
 mod fields;
+mod inside;
 mod list;
 pub(super) mod map;
 mod value;
@@ -14,6 +15,7 @@ use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
 use self::fields::Fields;
+pub(crate) use self::inside::Inside;
 use super::DEPTH_MAX;
 use super::error::Error;
 use super::table::{Kind, Message, table};
@@ -46,7 +48,7 @@ enum Part {
 
 /// A value of a field, or one of its values.
 #[derive(Debug, Clone, Copy)]
-struct Value<'de> {
+pub(crate) struct Value<'de> {
     node: Node<'de>,
     depth: u8,
     part: Part,

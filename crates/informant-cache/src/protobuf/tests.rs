@@ -9,7 +9,7 @@ use super::*;
 /// One random object of every kind, by Go: base64 of the body, a tab, Go's own JSON.
 const CASES: &[u8] = include_bytes!("../../../informant-apiserver/data/protobuf-cases.zst");
 
-pub(super) fn cases() -> Vec<(Vec<u8>, Value)> {
+pub(crate) fn cases() -> Vec<(Vec<u8>, Value)> {
     let text = match std::env::var_os("INFORMANT_PROTOBUF_CASES") {
         Some(file) => std::fs::read(file).expect("the cases"),
         None => zstd::decode_all(CASES).expect("the cases"),
@@ -23,7 +23,7 @@ pub(super) fn cases() -> Vec<(Vec<u8>, Value)> {
 }
 
 /// Whole numbers of Go's `2.0` and ours compare by value.
-fn same(ours: &Value, go: &Value) -> bool {
+pub(crate) fn same(ours: &Value, go: &Value) -> bool {
     match (ours, go) {
         (Value::Number(ours), Value::Number(go)) => ours == go || ours.as_f64() == go.as_f64(),
         (Value::Array(ours), Value::Array(go)) => {

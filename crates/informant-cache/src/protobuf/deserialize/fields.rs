@@ -8,7 +8,7 @@ use super::super::table::{FIELDS_MAX, Field, Kind, Message, Shape, Target};
 use super::super::wire::{Broken, Reader, Wire};
 use super::{Node, Part, Run, Value};
 
-pub(super) struct Fields<'de> {
+pub(crate) struct Fields<'de> {
     message: &'static Message,
     bytes: &'de [u8],
     /// Where each field is: of a list or map from the first to the last, of others the last.
@@ -110,6 +110,33 @@ impl<'de> Fields<'de> {
         Ok(())
     }
 
+    /// The next name that's shown, and its value.
+    pub(crate) fn next_field(&mut self) -> Result<Option<(&'static str, Value<'de>)>, Error> {
+        let text = |text| Value { node: Node::Text(text), depth: self.depth, part: Part::Any };
+        let shown = if let Some(kind) = self.kind.take() {
+            ("kind", text(kind))
+        } else if let Some(api_version) = self.api_version.take() {
+            ("apiVersion", text(api_version))
+        } else {
+            loop {
+                if self.todo == 0 {
+                    return Ok(None);
+                }
+                let position = self.todo.trailing_zeros();
+                self.todo &= self.todo - 1;
+                let Some(field) = self.message.fields().get(position as usize) else { continue };
+                if let Some(node) = self.node(field, position).map_err(|error| error.below(field.name))? {
+                    let part = match self.part {
+                        Part::Trimmed if field.name == "metadata" => Part::TrimmedMetadata,
+                        Part::Any | Part::Trimmed | Part::TrimmedMetadata => Part::Any,
+                    };
+                    break (field.name, Value { node, depth: self.depth, part });
+                }
+            }
+        };
+        Ok(Some(shown))
+    }
+
     /// What's shown of a field; `None` if it isn't.
     fn node(&self, field: &Field, position: u32) -> Result<Option<Node<'de>>, Error> {
         if self.present & 1 << position == 0 {
@@ -162,28 +189,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
     type Error = Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
-        let text = |text| Value { node: Node::Text(text), depth: self.depth, part: Part::Any };
-        let (name, value) = if let Some(kind) = self.kind.take() {
-            ("kind", text(kind))
-        } else if let Some(api_version) = self.api_version.take() {
-            ("apiVersion", text(api_version))
-        } else {
-            loop {
-                if self.todo == 0 {
-                    return Ok(None);
-                }
-                let position = self.todo.trailing_zeros();
-                self.todo &= self.todo - 1;
-                let Some(field) = self.message.fields().get(position as usize) else { continue };
-                if let Some(node) = self.node(field, position).map_err(|error| error.below(field.name))? {
-                    let part = match self.part {
-                        Part::Trimmed if field.name == "metadata" => Part::TrimmedMetadata,
-                        Part::Any | Part::Trimmed | Part::TrimmedMetadata => Part::Any,
-                    };
-                    break (field.name, Value { node, depth: self.depth, part });
-                }
-            }
-        };
+        let Some((name, value)) = self.next_field()? else { return Ok(None) };
         self.next = Some((name, value));
         seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
     }

@@ -7,7 +7,7 @@ use super::super::table::Kind;
 use super::super::wire::{Reader, Wire};
 use super::{Node, Part, Run, Value};
 
-pub(super) struct Items<'de> {
+pub(crate) struct Items<'de> {
     run: Run<'de>,
     /// Numbers may come packed, one run of bytes for all.
     packed: Reader<'de>,
@@ -19,6 +19,12 @@ pub(super) struct Items<'de> {
 impl<'de> Items<'de> {
     pub(super) fn new(kind: Kind, run: Run<'de>, depth: u8) -> Self {
         Self { run, packed: Reader::new(&[]), kind, position: 0, depth }
+    }
+
+    /// The next value.
+    pub(crate) fn next_item(&mut self) -> Result<Option<Value<'de>>, Error> {
+        let wire = self.next()?;
+        Ok(wire.map(|wire| Value { node: Node::One(self.kind, wire), depth: self.depth, part: Part::Any }))
     }
 
     fn next(&mut self) -> Result<Option<Wire<'de>>, Error> {
@@ -39,8 +45,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     type Error = Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
-        let Some(wire) = self.next()? else { return Ok(None) };
-        let value = Value { node: Node::One(self.kind, wire), depth: self.depth, part: Part::Any };
+        let Some(value) = self.next_item()? else { return Ok(None) };
         let position = self.position;
         self.position += 1;
         seed.deserialize(value).map(Some).map_err(|error| error.at(position))

@@ -8,16 +8,28 @@ use super::super::table::Kind;
 use super::super::wire::{Broken, Reader, Wire};
 use super::{Node, Part, Run, Value};
 
-pub(super) struct Entries<'de> {
+pub(crate) struct Entries<'de> {
     run: Run<'de>,
     kind: Kind,
     depth: u8,
-    entry: Option<(&'de str, Node<'de>)>,
+    entry: Option<(&'de str, Value<'de>)>,
 }
 
 impl<'de> Entries<'de> {
     pub(super) fn new(kind: Kind, run: Run<'de>, depth: u8) -> Self {
         Self { run, kind, depth, entry: None }
+    }
+
+    /// The next key and its value. If a key is there twice, so it's shown twice.
+    pub(crate) fn next_entry(&mut self) -> Result<Option<(&'de str, Value<'de>)>, Error> {
+        let Some(wire) = self.run.next()? else { return Ok(None) };
+        let (key, value) = entry(wire.bytes()?)?;
+        let node = match (value, self.kind) {
+            (Some(wire), kind) => Node::One(kind, wire),
+            (None, Kind::Bytes) => Node::Text(""),
+            (None, kind) => Node::Zero(kind),
+        };
+        Ok(Some((key, Value { node, depth: self.depth, part: Part::Any })))
     }
 }
 
@@ -39,20 +51,13 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
-        let Some(wire) = self.run.next()? else { return Ok(None) };
-        let (key, value) = entry(wire.bytes()?)?;
-        let node = match (value, self.kind) {
-            (Some(wire), kind) => Node::One(kind, wire),
-            (None, Kind::Bytes) => Node::Text(""),
-            (None, kind) => Node::Zero(kind),
-        };
-        self.entry = Some((key, node));
+        let Some((key, value)) = self.next_entry()? else { return Ok(None) };
+        self.entry = Some((key, value));
         seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
-        let (key, node) = self.entry.take().ok_or_else(|| Error::new("a value was asked for before its key"))?;
-        let value = Value { node, depth: self.depth, part: Part::Any };
+        let (key, value) = self.entry.take().ok_or_else(|| Error::new("a value was asked for before its key"))?;
         seed.deserialize(value).map_err(|error| error.below(key))
     }
 

@@ -18,7 +18,7 @@ use super::{Node, Object, RAW, Run, Value, deeper, message};
 use crate::error::DecodeError;
 
 impl<'de> Value<'de> {
-    fn is_null(&self) -> Result<bool, Error> {
+    pub(super) fn is_null(&self) -> Result<bool, Error> {
         Ok(match self.node {
             Node::Null => true,
             Node::Text(_) | Node::List(..) | Node::Map(..) => false,
@@ -54,7 +54,7 @@ impl<'de> Value<'de> {
         })
     }
 
-    fn fields(&self, number: u32, bytes: &'de [u8]) -> Result<Fields<'de>, Error> {
+    pub(super) fn fields(&self, number: u32, bytes: &'de [u8]) -> Result<Fields<'de>, Error> {
         Fields::new(message(number)?, bytes, deeper(self.depth)?, self.part, None)
     }
 
@@ -136,7 +136,7 @@ impl<'de> Value<'de> {
     }
 
     /// The object in an envelope of its own.
-    fn nested(&self, raw: &'de [u8]) -> Result<Object<'de>, Error> {
+    pub(super) fn nested(&self, raw: &'de [u8]) -> Result<Object<'de>, Error> {
         let envelope = Envelope::open(raw)?;
         let object = Object::new(envelope.message()?, envelope.raw).with_types(envelope.api_version, envelope.kind);
         Ok(Object { depth: self.depth, ..object })
