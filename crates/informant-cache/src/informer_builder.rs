@@ -10,8 +10,9 @@ use kube::api::{ApiResource, DynamicObject};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::document::Document;
 use crate::informer_factory::InformerFactory;
-use crate::intake::Intake;
+use crate::intake::{Filter, Intake};
 use crate::lister_watcher::ListerWatcher;
 use crate::object::Metadata;
 use crate::packed::Packed;
@@ -89,7 +90,16 @@ impl<K: Send + Sync + 'static> InformerBuilder<K> {
     /// As functions can't be compared, the informer is nobody else's, unless it's [named](Self::named): then it's shared by
     /// those who name it alike, and the filter of the first counts.
     pub fn filter(mut self, filter: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
-        self.options.intake.filter = Some(Arc::new(filter));
+        self.options.intake.filter = Some(Filter::Whole(Arc::new(filter)));
+        self
+    }
+
+    /// As [`filter`](Self::filter), by a few fields of the object: the [`Projection`] says which. They're read straight from
+    /// what the server sent, so an object that isn't wanted is never decoded, nor is any for the filter's sake if it's kept
+    /// [packed](Self::packed). It takes the place of a filter set before.
+    pub fn filter_on<P: Projection>(mut self, filter: impl Fn(&P) -> bool + Send + Sync + 'static) -> Self {
+        let wants = move |document: &Document<'_>| document.project::<P>().map(|part| filter(&part));
+        self.options.intake.filter = Some(Filter::Part(Arc::new(wants)));
         self
     }
 

@@ -10,7 +10,12 @@ use crate::representation::{Held, Representation};
 /// Changes an object before it's kept.
 pub(crate) type Transform<K> = Arc<dyn Fn(K) -> Result<K, String> + Send + Sync>;
 /// Says whether an object is kept at all.
-pub(crate) type Filter<K> = Arc<dyn Fn(&K) -> bool + Send + Sync>;
+pub(crate) enum Filter<K> {
+    /// Looks at the whole object.
+    Whole(Arc<dyn Fn(&K) -> bool + Send + Sync>),
+    /// Looks at a few fields, read from the document.
+    Part(Arc<dyn Fn(&Document<'_>) -> Result<bool, DecodeError> + Send + Sync>),
+}
 
 /// What an informer does with each object that it receives, whichever way it came: list, stream or watch.
 ///
@@ -43,13 +48,19 @@ impl<K: Send + Sync + 'static> Intake<K> {
         document: &Document<'_>,
         deleted: bool,
     ) -> Result<Option<Held<K>>, DecodeError> {
-        if self.filter.is_none() && self.transform.is_none() {
+        if let Some(Filter::Part(wants)) = &self.filter
+            && !deleted
+            && !wants(document)?
+        {
+            return Ok(None);
+        }
+        if self.transform.is_none() && !matches!(self.filter, Some(Filter::Whole(_))) {
             return representation.hold(document).map(Some);
         }
         let object = representation.object(document)?;
-        if let Some(filter) = &self.filter
+        if let Some(Filter::Whole(wants)) = &self.filter
             && !deleted
-            && !filter(&object)
+            && !wants(&object)
         {
             return Ok(None);
         }
@@ -106,7 +117,10 @@ mod tests {
 
     #[test]
     fn a_filter_decides_on_what_is_there_and_not_on_what_is_gone() {
-        let intake = Intake { filter: Some(Arc::new(|object: &ConfigMap| object.data.is_none())), ..Intake::default() };
+        let intake = Intake {
+            filter: Some(Filter::Whole(Arc::new(|object: &ConfigMap| object.data.is_none()))),
+            ..Intake::default()
+        };
         assert!(take(&intake, false).expect("decodes").is_none());
         assert!(take(&intake, true).expect("decodes").is_some());
     }

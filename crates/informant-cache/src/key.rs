@@ -46,13 +46,23 @@ impl ObjectKey {
         if namespace.is_empty() {
             return Self::cluster(name);
         }
-        let mut text = String::with_capacity(namespace.len() + 1 + name.len());
-        text.push_str(namespace);
-        text.push('/');
-        text.push_str(name);
         // A namespace that doesn't fit is none that a server can hold; the text stays whole either way.
         let namespace_len = u32::try_from(namespace.len()).unwrap_or(0);
-        Self { text: text.into(), namespace_len }
+        // What a server can hold fits in here, so that the text is allocated once.
+        let mut short = [0; 63 + 1 + 253];
+        let length = namespace.len() + 1 + name.len();
+        if let Some(short) = short.get_mut(..length)
+            && let Some((before, after)) = short.split_at_mut_checked(namespace.len())
+            && let Some((slash, after)) = after.split_first_mut()
+        {
+            before.copy_from_slice(namespace.as_bytes());
+            *slash = b'/';
+            after.copy_from_slice(name.as_bytes());
+            if let Ok(text) = std::str::from_utf8(short) {
+                return Self { text: text.into(), namespace_len };
+            }
+        }
+        Self { text: format!("{namespace}/{name}").into(), namespace_len }
     }
 
     /// The key of a cluster-scoped object.

@@ -50,6 +50,7 @@ mod event;
 mod frame;
 mod handler;
 mod head;
+mod heap_size;
 mod indexer;
 mod informer_builder;
 mod informer_factory;

@@ -17,8 +17,8 @@ pub struct Memory {
     pub tables: u64,
     /// The indexes.
     pub indexes: u64,
-    /// What the form needs for all objects together: dictionaries, buffers, shared texts. The few objects that packed forms
-    /// keep decoded aren't counted.
+    /// What the form needs for all objects together: dictionaries, buffers, shared texts, the few objects that packed
+    /// forms keep decoded.
     pub shared: u64,
     /// The handlers' backlogs, with states of objects that nobody but they hold.
     pub backlogs: u64,

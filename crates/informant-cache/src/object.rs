@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::document::Document;
 use crate::error::DecodeError;
 use crate::key::ObjectKey;
+use crate::projection::Projection;
 use crate::representation::Held;
 
 /// The metadata of an object, whatever its form in memory.
@@ -205,6 +206,18 @@ impl<K> Cached<K> {
 }
 
 impl<K: Serialize> Cached<K> {
+    /// A few fields of the object. Of packed objects they're read straight from the bytes: a few microseconds, where the
+    /// whole object takes tens. Objects kept as structs are serialised for it, which costs more than reading the struct.
+    ///
+    /// # Errors
+    /// If a value isn't of its field's type, or isn't there and the field can't do without. The error names the path.
+    pub fn project<V: Projection>(&self) -> Result<V, DecodeError> {
+        match self.with_document(|document| document.project()) {
+            Some(part) => part,
+            None => Document::json(&self.to_json()?).project(),
+        }
+    }
+
     /// The object as JSON text: of packed objects as the server sent it, without `managedFields` unless they're kept (and
     /// often without `apiVersion` and `kind`, which items of a list don't have); of others as they're serialised.
     ///

@@ -55,6 +55,8 @@ pub(crate) struct Packed<K> {
 /// What the objects of an informer share.
 pub(crate) struct Pack<K> {
     decode: Box<dyn Fn(&Document<'_>) -> Result<K, DecodeError> + Send + Sync>,
+    /// What the decoded object takes.
+    size: Box<dyn Fn(&Document<'_>) -> usize + Send + Sync>,
     hot: Hot<K>,
     buffers: codec::Buffers,
 }
@@ -81,10 +83,14 @@ where
     K: kube::Resource + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
     pub(crate) fn new(full: Full<K>, compress: bool, managed_fields: bool) -> Self {
-        let accept = full.accept();
+        let (accept, full) = (full.accept(), Arc::new(full));
         let form = Form::of::<K>(full.types());
         let pack = Pack {
-            decode: Box::new(move |document| full.decode(document)),
+            decode: Box::new({
+                let full = Arc::clone(&full);
+                move |document| full.decode(document)
+            }),
+            size: Box::new(move |document| full.size(document)),
             hot: Hot::default(),
             buffers: codec::Buffers::default(),
         };
@@ -186,7 +192,7 @@ impl<K: Send + Sync + 'static> Representation<K> for Packed<K> {
     }
 
     fn shared_bytes(&self) -> usize {
-        lock(&self.streams).bytes() + self.pack.buffers.bytes() + Hot::<K>::BYTES
+        lock(&self.streams).bytes() + self.pack.buffers.bytes() + self.pack.hot.bytes()
     }
 }
 
@@ -262,13 +268,16 @@ impl<K> PackedObject<K> {
         if let Some(object) = pack.hot.get(self.serial) {
             return object;
         }
-        let (decoded, length) = self.with_document(|document| ((pack.decode)(document), document.len()));
-        let object = match decoded {
-            Ok(object) => Arc::new(object),
-            Err(error) => unreadable(&error),
-        };
-        pack.hot.put(self.serial, &object, length);
-        object
+        self.with_document(|document| {
+            let object = match (pack.decode)(document) {
+                Ok(object) => Arc::new(object),
+                Err(error) => unreadable(&error),
+            };
+            if Hot::<K>::takes(document.len()) {
+                pack.hot.put(self.serial, &object, (pack.size)(document));
+            }
+            object
+        })
     }
 
     pub(crate) fn matches(&self, selector: &Selector) -> bool {

@@ -3,7 +3,7 @@
 //! Everything behind the decoder (store, indexes, listers, handlers) sees [`Cached`](crate::Cached) objects only and
 //! never learns which representation is used; this is the one place that does.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::document::Document;
 use crate::error::DecodeError;
+use crate::heap_size::{HeapSampler, heap_size, loose_size};
 use crate::object::Metadata;
 use crate::packed::PackedObject;
 use crate::selector::Selector;
@@ -58,9 +59,7 @@ pub trait Representation<K>: Send + Sync + 'static {
     }
 
     /// About how many bytes a held object takes, for the inventory of the caches; asked once for each object that's held.
-    /// Default: the length of its document, as the server sent it. That's an approximation for whole objects: the same
-    /// texts are in both, `managedFields` in the document only, and a struct has its own cost for each field. A form that
-    /// keeps less, or something packed, says its own.
+    /// Default: the length of its document, as the server sent it.
     fn held_bytes(&self, _held: &Held<K>, document: &Document<'_>) -> usize {
         document.len()
     }
@@ -101,6 +100,7 @@ pub enum Held<K> {
 pub struct Full<K> {
     types: TypeMeta,
     managed_fields: bool,
+    sizes: HeapSampler,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -146,7 +146,7 @@ impl<K> Full<K> {
     #[must_use]
     pub fn new(resource: &ApiResource) -> Self {
         let types = TypeMeta { api_version: resource.api_version.clone(), kind: resource.kind.clone() };
-        Self { types, managed_fields: false, kind: PhantomData }
+        Self { types, managed_fields: false, sizes: HeapSampler::default(), kind: PhantomData }
     }
 
     pub(crate) fn types(&self) -> &TypeMeta {
@@ -175,6 +175,20 @@ where
         }
         Ok(object)
     }
+
+    /// What the object takes: measured for some, and estimated for the others by the length of their documents.
+    pub(crate) fn size(&self, document: &Document<'_>) -> usize {
+        // An `Arc` has two counters.
+        let own = 2 * size_of::<usize>() + size_of::<K>();
+        own + self.sizes.estimate(document.len(), || {
+            let mut object: serde_json::Value = document.decode().ok()?;
+            if !self.managed_fields {
+                object.get_mut("metadata")?.as_object_mut()?.remove("managedFields");
+            }
+            let dynamic = TypeId::of::<K>() == TypeId::of::<DynamicObject>();
+            if dynamic || K::metadata_api() { loose_size(&object, dynamic) } else { heap_size::<K>(&object) }
+        })
+    }
 }
 
 impl<K> Representation<K> for Full<K>
@@ -183,6 +197,10 @@ where
 {
     fn hold(&self, document: &Document<'_>) -> Result<Held<K>, DecodeError> {
         Ok(Held::Full(Arc::new(self.decode(document)?)))
+    }
+
+    fn held_bytes(&self, _held: &Held<K>, document: &Document<'_>) -> usize {
+        self.size(document)
     }
 
     fn accept(&self) -> &'static str {

@@ -14,6 +14,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use kube::api::ApiResource;
+use serde::Serialize;
 use tokio::sync::watch;
 
 pub(crate) use self::any::AnyInformer;
@@ -26,6 +27,7 @@ use crate::indexer::Index;
 use crate::lister::{Coverage, Lister};
 use crate::memory::Memory;
 use crate::object::Cached;
+use crate::projection::Projection;
 use crate::scope::Scope;
 use crate::status::{InformerState, InformerStatus};
 use crate::store::Store;
@@ -129,6 +131,23 @@ impl<K: Send + Sync + 'static> SharedInformer<K> {
     {
         let (index, failures) =
             Index::add(&self.shared.store, name, move |object: &Cached<K>| function(&object.object()));
+        self.shared.count_failures(failures);
+        index
+    }
+
+    /// As [`index`](Self::index), of a few fields of the object: the [`Projection`] says which. So an informer that keeps its
+    /// objects packed needn't decode them for the index. An object whose fields can't be read is missing in the index and
+    /// named by [`Index::unindexed`].
+    #[must_use = "dropping the index removes it"]
+    pub fn index_on<P, V, I>(&self, name: &str, function: impl Fn(&P) -> I + Send + Sync + 'static) -> Index<K, V>
+    where
+        K: Serialize,
+        P: Projection,
+        V: Eq + Hash + Clone + Send + Sync + 'static,
+        I: IntoIterator<Item = V>,
+    {
+        let function = move |object: &Cached<K>| object.project::<P>().map(|part| function(&part));
+        let (index, failures) = Index::add(&self.shared.store, name, function);
         self.shared.count_failures(failures);
         index
     }

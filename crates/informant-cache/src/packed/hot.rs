@@ -14,25 +14,37 @@ pub(super) struct Hot<K> {
     slots: Box<[Mutex<Slot<K>>]>,
 }
 
-type Slot<K> = Option<(u64, Arc<K>)>;
+type Slot<K> = Option<Decoded<K>>;
+
+struct Decoded<K> {
+    serial: u64,
+    object: Arc<K>,
+    bytes: usize,
+}
 
 impl<K> Hot<K> {
-    /// What the slots take themselves.
-    pub(super) const BYTES: usize = SLOTS * size_of::<Mutex<Slot<K>>>();
-
     pub(super) fn get(&self, serial: u64) -> Option<Arc<K>> {
         let slot = lock(self.slot(serial)?);
-        slot.as_ref().filter(|(known, _)| *known == serial).map(|(_, object)| Arc::clone(object))
+        slot.as_ref().filter(|decoded| decoded.serial == serial).map(|decoded| Arc::clone(&decoded.object))
     }
 
-    pub(super) fn put(&self, serial: u64, object: &Arc<K>, document_bytes: usize) {
-        if document_bytes > DOCUMENT_MAX {
-            return;
-        }
+    /// Whether an object of which the document is so long is kept.
+    pub(super) fn takes(document_bytes: usize) -> bool {
+        document_bytes <= DOCUMENT_MAX
+    }
+
+    /// `bytes`: what the object takes.
+    pub(super) fn put(&self, serial: u64, object: &Arc<K>, bytes: usize) {
         let Some(slot) = self.slot(serial) else { return };
-        let replaced = lock(slot).replace((serial, Arc::clone(object)));
+        let replaced = lock(slot).replace(Decoded { serial, object: Arc::clone(object), bytes });
         // An object is dropped outside the lock.
         drop(replaced);
+    }
+
+    /// What's kept decoded takes.
+    pub(super) fn bytes(&self) -> usize {
+        let decoded = |slot: &Mutex<Slot<K>>| lock(slot).as_ref().map_or(0, |decoded| decoded.bytes);
+        size_of_val(&*self.slots) + self.slots.iter().map(decoded).sum::<usize>()
     }
 
     fn slot(&self, serial: u64) -> Option<&Mutex<Slot<K>>> {
@@ -60,7 +72,7 @@ mod tests {
         assert_eq!(hot.get(3 + SLOTS as u64), None);
         hot.put(3 + SLOTS as u64, &Arc::new("b".to_owned()), 100);
         assert_eq!(hot.get(3), None);
-        hot.put(4, &object, DOCUMENT_MAX + 1);
-        assert_eq!(hot.get(4), None);
+        assert!(hot.bytes() >= 100 && hot.bytes() < 10_000);
+        assert!(Hot::<String>::takes(DOCUMENT_MAX) && !Hot::<String>::takes(DOCUMENT_MAX + 1));
     }
 }

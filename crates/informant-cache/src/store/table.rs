@@ -4,15 +4,15 @@
 //! history gives the same order of iteration and a run can be replayed.
 
 use std::borrow::Borrow;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use crate::object::Cached;
 
-/// A hasher whose seed is fixed.
-pub(crate) type FixedState = BuildHasherDefault<DefaultHasher>;
+/// A fast hasher whose seed is fixed.
+pub(crate) type FixedState = foldhash::fast::FixedState;
 
 pub(crate) struct Table<K> {
     entries: HashTable<Cached<K>>,
