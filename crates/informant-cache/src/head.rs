@@ -98,7 +98,7 @@ impl<'a> Head<'a> {
         Self::parse_slowly(document, types)
     }
 
-    fn parse_slowly(document: &'a [u8], types: bool) -> Result<Self, DecodeError> {
+    pub(crate) fn parse_slowly(document: &'a [u8], types: bool) -> Result<Self, DecodeError> {
         let mut head = Self::default();
         let seed = HeadSeed { head: &mut head, types };
         let parsed = seed.deserialize(&mut serde_json::Deserializer::from_slice(document));

@@ -7,6 +7,8 @@ mod head;
 mod nesting;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod stress;
 
 pub(crate) use self::check::{Form, check};
 pub(crate) use self::head::{Head, head, without};

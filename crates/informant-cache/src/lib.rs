@@ -48,6 +48,9 @@ mod durations;
 mod error;
 mod event;
 mod frame;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handler;
 mod head;
 mod heap_size;

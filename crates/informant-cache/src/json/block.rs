@@ -2,7 +2,7 @@
 //!
 //! A byte is one bit of a word, the first byte the lowest, so that a handful of instructions answers for all of them.
 
-use wide::u8x16;
+use wide::u8x32;
 
 /// Bytes in a block.
 pub(super) const BLOCK: usize = 64;
@@ -50,7 +50,7 @@ impl Brackets {
     pub(super) fn of(block: &[u8; BLOCK]) -> Self {
         let lanes = lanes(block);
         // `[` and `{`, and so `]` and `}`, differ in one bit only.
-        let folded = lanes.map(|lane| lane | u8x16::splat(0x20));
+        let folded = lanes.map(|lane| lane | u8x32::splat(0x20));
         Self {
             quotes: equal(lanes, b'"'),
             backslashes: equal(lanes, b'\\'),
@@ -64,11 +64,11 @@ impl Stops {
     #[inline]
     pub(super) fn of(block: &[u8; BLOCK]) -> Self {
         let lanes = lanes(block);
-        let (quote, backslash, last_control) = (u8x16::splat(b'"'), u8x16::splat(b'\\'), u8x16::splat(0x1f));
+        let (quote, backslash, last_control) = (u8x32::splat(b'"'), u8x32::splat(b'\\'), u8x32::splat(0x1f));
         let stops =
             lanes.map(|lane| lane.simd_eq(quote) | lane.simd_eq(backslash) | lane.min(last_control).simd_eq(lane));
-        let [a, b, c, d] = lanes;
-        Self { stops: bits(stops), foreign: (a | b | c | d).to_bitmask() != 0 }
+        let [a, b] = lanes;
+        Self { stops: bits(stops), foreign: (a | b).to_bitmask() != 0 }
     }
 }
 
@@ -101,22 +101,22 @@ pub(super) fn parity(mut bits: u64) -> u64 {
     bits
 }
 
+/// The halves of a block: a register each where the program is built for such wide ones, else two.
 #[inline]
-fn lanes(block: &[u8; BLOCK]) -> [u8x16; 4] {
-    let (lanes, _) = block.as_chunks::<16>();
-    std::array::from_fn(|lane| u8x16::new(lanes.get(lane).copied().unwrap_or_default()))
+fn lanes(block: &[u8; BLOCK]) -> [u8x32; 2] {
+    let (lanes, _) = block.as_chunks::<32>();
+    std::array::from_fn(|lane| u8x32::new(lanes.get(lane).copied().unwrap_or_default()))
 }
 
 #[inline]
-fn equal(lanes: [u8x16; 4], byte: u8) -> u64 {
-    let byte = u8x16::splat(byte);
+fn equal(lanes: [u8x32; 2], byte: u8) -> u64 {
+    let byte = u8x32::splat(byte);
     bits(lanes.map(|lane| lane.simd_eq(byte)))
 }
 
 #[inline]
-fn bits([a, b, c, d]: [u8x16; 4]) -> u64 {
-    let bits = |lane: u8x16| u64::from(lane.to_bitmask());
-    bits(a) | bits(b) << 16 | bits(c) << 32 | bits(d) << 48
+fn bits([a, b]: [u8x32; 2]) -> u64 {
+    u64::from(a.to_bitmask()) | u64::from(b.to_bitmask()) << 32
 }
 
 #[cfg(test)]

@@ -272,7 +272,11 @@ fn as_message(kind: Kind) -> Option<Kind> {
 /// A field by its name, looked for from a position on and then before it.
 #[inline]
 fn find<'f>(fields: &'f [Field], from: usize, name: &[u8]) -> Option<(usize, &'f Field)> {
-    let is_it = |field: &Field| field.name.len() == name.len() && field.name.as_bytes() == name;
+    let is_it = |field: &Field| {
+        // Most fields of that length already differ in the first byte.
+        let field = field.name.as_bytes();
+        field.len() == name.len() && field.first() == name.first() && field == name
+    };
     let (before, after) = fields.split_at_checked(from)?;
     let position = match after.iter().position(is_it) {
         Some(position) => from + position,
