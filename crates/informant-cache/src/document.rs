@@ -91,6 +91,16 @@ impl<'a> Document<'a> {
 
     /// Whether the object's labels satisfy a selector. Cost: a look at the metadata.
     pub(crate) fn matches(&self, selector: &Selector) -> bool {
+        if let Encoding::Protobuf(_) = self.encoding {
+            let metadata = Metadata::read(self.bytes).unwrap_or_default();
+            return selector.matches(|key| metadata.labels().find(|(label, _)| *label == key).map(|(_, value)| value));
+        }
+        let labels = self.json_labels().unwrap_or_default();
+        selector.matches(|key| labels.get(key).map(String::as_str))
+    }
+
+    /// The labels of an object in JSON.
+    fn json_labels(&self) -> Option<BTreeMap<String, String>> {
         #[derive(serde::Deserialize)]
         struct Labelled {
             metadata: LabelledMetadata,
@@ -100,12 +110,10 @@ impl<'a> Document<'a> {
             #[serde(default)]
             labels: Option<BTreeMap<String, String>>,
         }
-        if let Encoding::Protobuf(_) = self.encoding {
-            let metadata = Metadata::read(self.bytes).unwrap_or_default();
-            return selector.matches(|key| metadata.labels().find(|(label, _)| *label == key).map(|(_, value)| value));
+        match json::head(self.bytes, false) {
+            Some(head) => serde_json::from_slice::<Option<_>>(self.bytes.get(head.labels?)?).ok()?,
+            None => self.decode::<Labelled>().ok()?.metadata.labels,
         }
-        let labels = self.decode::<Labelled>().ok().and_then(|object| object.metadata.labels).unwrap_or_default();
-        selector.matches(|key| labels.get(key).map(String::as_str))
     }
 
     /// How many bytes the server sent.
@@ -134,7 +142,7 @@ impl<'a> Document<'a> {
     /// As [`decode`](Self::decode), but `metadata.managedFields` isn't looked at where that's cheaper.
     pub(crate) fn decode_trimmed<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
         match self.encoding {
-            Encoding::Json => self.decode(),
+            Encoding::Json => self.with_bytes(&self.without_managed_fields()).decode(),
             Encoding::Protobuf(message) => Ok(Object::new(message, self.bytes).without_managed_fields().decode()?),
         }
     }

@@ -8,6 +8,8 @@ mod nesting;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
+mod speed;
+#[cfg(test)]
 mod stress;
 
 pub(crate) use self::check::{Form, check};

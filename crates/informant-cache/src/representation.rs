@@ -166,8 +166,9 @@ where
     K: kube::Resource + DeserializeOwned + Send + Sync + 'static,
 {
     pub(crate) fn decode(&self, document: &Document<'_>) -> Result<K, DecodeError> {
-        let mut object: K = document.decode()?;
+        let mut object: K = if self.managed_fields { document.decode()? } else { document.decode_trimmed()? };
         if !self.managed_fields {
+            // What isn't written as servers do may still have them.
             object.meta_mut().managed_fields = None;
         }
         if let Some(dynamic) = (&mut object as &mut dyn Any).downcast_mut::<DynamicObject>() {
