@@ -3,37 +3,12 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+pub(crate) use crate::forms::InForm;
 pub(crate) use informant_apiserver::scripted::event as line;
 use informant_apiserver::scripted::{self, Exchange, Script, Stream};
-use informant_cache::{
-    Event, FinalState, InformerBuilder, InformerFactory, InformerFactoryBuilder, SharedInformer, Subscription,
-};
+use informant_cache::{Event, FinalState, InformerFactory, InformerFactoryBuilder, SharedInformer, Subscription};
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-
-/// Where the form is named in which this run of the tests keeps objects: `full` if it isn't, `packed` or `raw`.
-pub(crate) const FORM: &str = "INFORMANT_TEST_FORM";
-
-/// The last call of an informer's set-up, in the form that this run is about.
-pub(crate) trait InForm<K: 'static> {
-    fn kept(self) -> SharedInformer<K>;
-}
-
-impl<K> InForm<K> for InformerBuilder<K>
-where
-    K: kube::Resource + Serialize + DeserializeOwned + Send + Sync + 'static,
-{
-    fn kept(self) -> SharedInformer<K> {
-        match std::env::var(FORM).as_deref() {
-            Err(_) | Ok("full") => self.full(),
-            Ok("packed") => self.packed(),
-            Ok("raw") => self.raw(),
-            Ok(other) => panic!("{FORM} is {other:?}"),
-        }
-    }
-}
 
 /// A script of ConfigMaps, and an informer's way to it.
 pub(crate) struct Server {
