@@ -19,7 +19,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use informant_cache::{InformerFactory, Metadata, ObjectKey, SharedInformer};
+use informant_cache::{InformerFactory, Metadata, ObjectKey, Projection, SharedInformer};
 use informant_queue::{Admission, WorkQueue};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -77,6 +77,16 @@ impl Controller {
     {
         let resource = qualified(&K::plural(&()), &K::group(&()));
         ControllerBuilder::new(name.into(), resource, OwnerKind::of::<K>(), source::full_informer::<K>())
+    }
+
+    /// As [`of`](Self::of), but that the objects are kept as a projection: the controller's cache holds what the struct asks
+    /// for. Others who want the same projection share it.
+    pub fn of_projection<V: Projection>(name: impl Into<String>) -> ControllerBuilder<V> {
+        let resource = V::resource();
+        let name_of_resource = qualified(&resource.plural, &resource.group);
+        let cluster_scoped = V::KIND.cluster_scoped;
+        let owner = OwnerKind { group: resource.group, kind: resource.kind, cluster_scoped };
+        ControllerBuilder::new(name.into(), name_of_resource, owner, source::projected_informer::<V>())
     }
 
     /// Begins a controller of the objects of an informer: of a namespace, selected by labels, or without a compile-time type. With

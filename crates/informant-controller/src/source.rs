@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use informant_cache::{Event, HandlerHandle, HandlerOptions, InformerFactory, ObjectKey, SharedInformer, StartError};
+use informant_cache::{
+    Event, HandlerHandle, HandlerOptions, InformerFactory, ObjectKey, Projection, SharedInformer, StartError,
+};
 use informant_queue::WorkQueue;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +20,11 @@ where
     W: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
 {
     Box::new(|factory| factory.informer::<W>().full())
+}
+
+/// Finds or makes the informer of a projection.
+pub(crate) fn projected_informer<V: Projection>() -> FindInformer<V> {
+    Box::new(|factory| factory.projection::<V>().projected())
 }
 
 /// Starts a factory, if nobody has; else what was added to it has begun by itself.

@@ -27,6 +27,10 @@ mod readme {}
 #[doc = include_str!("../../../docs/guide/informers.md")]
 mod guide {}
 
+#[cfg(all(doctest, feature = "server"))]
+#[doc = include_str!("../../../docs/guide/projections.md")]
+mod guide_to_projections {}
+
 #[cfg(feature = "server")]
 mod embedded;
 pub mod prelude;
@@ -36,6 +40,9 @@ pub use embedded::{Embedded, embedded};
 #[cfg(feature = "server")]
 pub use informant_apiserver as apiserver;
 pub use informant_cache as cache;
+pub use informant_cache::projection::Projection;
 pub use informant_controller as controller;
+/// Makes a struct a [`Projection`](trait@Projection): the part of a kind's objects that an informer keeps.
+pub use informant_derive::FacadeProjection as Projection;
 pub use informant_queue as queue;
 pub use kube;

@@ -1,5 +1,6 @@
 //! What most programs need, to be imported as a whole: `use informant::prelude::*;`.
 
+pub use crate::Projection;
 pub use informant_cache::{
     Cluster, ClusterError, Event, HandlerOptions, InformerFactory, InformerState, Lister, NamespaceSelector,
     NamespaceSet, ObjectKey, Scope, SharedInformer,

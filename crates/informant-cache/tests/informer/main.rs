@@ -17,6 +17,7 @@ mod live_reads;
 mod namespaces;
 mod options;
 mod own_handlers;
+mod projection;
 mod reading;
 mod relists;
 mod reports;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::FutureExt;
-use informant_cache::{Event, Metadata, ObjectKey, SharedInformer};
+use informant_cache::{Event, Metadata, ObjectKey, Projection, SharedInformer};
 use informant_queue::{Options, RateLimits, WorkQueue};
 use serde::de::DeserializeOwned;
 
@@ -93,6 +93,12 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
         self.owns_source(source::full_informer::<C>(), Vec::new(), Owners::Every)
     }
 
+    /// As [`owns`](Self::owns), for objects kept as a projection. It has to keep `metadata.ownerReferences`; without them an
+    /// event concerns nobody.
+    pub fn owns_projection<V: Projection>(self) -> Self {
+        self.owns_source(source::projected_informer::<V>(), Vec::new(), Owners::Controller)
+    }
+
     /// As [`owns`](Self::owns), for the objects of an informer.
     pub fn owns_informer<C: Metadata + Send + Sync + 'static>(self, informer: &SharedInformer<C>) -> Self {
         let informer = informer.clone();
@@ -121,6 +127,11 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
         W: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
         self.watches_source(source::full_informer::<W>(), vec![predicate], map)
+    }
+
+    /// As [`watches`](Self::watches), for objects kept as a projection.
+    pub fn watches_projection<V: Projection>(self, map: impl Fn(&V) -> Vec<ObjectKey> + Send + Sync + 'static) -> Self {
+        self.watches_source(source::projected_informer::<V>(), Vec::new(), map)
     }
 
     /// As [`watches`](Self::watches), for the objects of an informer.
