@@ -6,7 +6,7 @@ mod cursor;
 mod head;
 mod nesting;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 #[cfg(test)]
 mod speed;
 #[cfg(test)]

@@ -8,6 +8,8 @@
 
 mod codec;
 mod hot;
+#[cfg(test)]
+mod tests;
 mod training;
 
 use std::fmt;
@@ -64,7 +66,8 @@ pub(crate) struct Pack<K> {
 /// How documents are compressed at present, for each form in which they come.
 struct Streams<K> {
     streams: Vec<Stream<K>>,
-    dictionary_bytes: usize,
+    /// Every dictionary that some object may still need.
+    codecs: Vec<Weak<Codec<K>>>,
 }
 
 struct Stream<K> {
@@ -101,7 +104,7 @@ where
             accept,
             check: Box::new(move |document| document.check::<K>(form)),
             encode: serde_json::to_vec::<K>,
-            streams: Arc::new(Mutex::new(Streams { streams: Vec::new(), dictionary_bytes: 0 })),
+            streams: Arc::new(Mutex::new(Streams { streams: Vec::new(), codecs: Vec::new() })),
             next_serial: AtomicU64::new(0),
         }
     }
@@ -221,9 +224,10 @@ impl<K> Streams<K> {
         match trained {
             Some((dictionary, ratio)) => {
                 stream.trainer.trained(ratio);
-                let codec = Codec::new(stream.plain.pack(), encoding, Some(dictionary.decoder()));
-                self.dictionary_bytes += dictionary.decoder_bytes();
-                stream.packed = Some((dictionary, Arc::new(codec)));
+                let codec = Arc::new(Codec::new(stream.plain.pack(), encoding, Some(dictionary.decoder())));
+                self.codecs.retain(|codec| codec.strong_count() > 0);
+                self.codecs.push(Arc::downgrade(&codec));
+                stream.packed = Some((dictionary, codec));
             }
             // Objects that have nothing in common.
             None => stream.trainer.failed(),
@@ -234,7 +238,8 @@ impl<K> Streams<K> {
         let compressors = self.streams.iter().filter_map(|stream| stream.packed.as_ref());
         let compressors: usize = compressors.map(|(dictionary, _)| dictionary.bytes()).sum();
         let samples: usize = self.streams.iter().map(|stream| stream.trainer.bytes()).sum();
-        compressors + samples + self.dictionary_bytes
+        let dictionaries = self.codecs.iter().filter_map(|codec| Some(codec.upgrade()?.dictionary_bytes()));
+        compressors + samples + dictionaries.sum::<usize>()
     }
 }
 

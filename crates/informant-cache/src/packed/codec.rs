@@ -83,10 +83,6 @@ impl Dictionary {
         Arc::clone(&self.decoder)
     }
 
-    pub(super) fn decoder_bytes(&self) -> usize {
-        self.decoder.as_ddict().sizeof()
-    }
-
     pub(super) fn bytes(&self) -> usize {
         self.buffer.capacity()
     }
@@ -109,6 +105,10 @@ impl<K> Codec<K> {
 
     pub(super) fn is_compressed(&self) -> bool {
         self.dictionary.is_some()
+    }
+
+    pub(super) fn dictionary_bytes(&self) -> usize {
+        self.dictionary.as_ref().map_or(0, |dictionary| dictionary.as_ddict().sizeof())
     }
 
     /// Looks at the document that these bytes are of.
