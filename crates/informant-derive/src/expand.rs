@@ -90,14 +90,14 @@ fn check(api_version: &str, kind: &str, field: &Field, errors: &mut Errors) {
                 "`{path}` leads to many values; it can't be read into {}, but into a Vec of them",
                 types::shown(&field.kind)
             );
-            return errors.add(Error::new(field.kind.span(), text));
+            return errors.add(Error::new_spanned(&field.kind, text));
         };
         known = *inner;
     }
     if let Some(place) = place.filter(|place| !check::fits(place, &known)) {
         let whole = types::shown(if is_many(field) { types::argument(&field.kind, 0) } else { &field.kind });
         let text = format!("`{path}` of {kind} is {}; it can't be read into {whole}", check::describe(&place));
-        errors.add(Error::new(field.kind.span(), text));
+        errors.add(Error::new_spanned(&field.kind, text));
     }
 }
 

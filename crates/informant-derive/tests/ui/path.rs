@@ -15,14 +15,8 @@ struct Paths {
     selector: Option<String>,
     #[projection(path = "metadata.labels.app.kubernetes.io")]
     dots: Option<String>,
-    #[projection(path = "metadata.labels.app/name")]
-    slash: Option<String>,
     #[projection(path = "spec.nodeName.first")]
     below: Option<String>,
-    #[projection(path = "spec..nodeName")]
-    hole: Option<String>,
-    #[projection(path = "spec.containers[x].image")]
-    bracket: Option<String>,
     #[projection(path = "spec.nodeName")]
     right: Option<String>,
 }
