@@ -31,6 +31,10 @@ mod guide {}
 #[doc = include_str!("../../../docs/guide/projections.md")]
 mod guide_to_projections {}
 
+#[cfg(all(doctest, feature = "server"))]
+#[doc = include_str!("../../../docs/guide/memory.md")]
+mod guide_to_memory {}
+
 #[cfg(feature = "server")]
 mod embedded;
 pub mod prelude;
