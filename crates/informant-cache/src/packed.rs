@@ -41,13 +41,16 @@ pub struct PackedObject<K> {
     serial: u64,
 }
 
+/// Finds out whether a document can be decoded.
+type Check = dyn Fn(&Document<'_>) -> Result<(), DecodeError> + Send + Sync;
+
 /// Keeps objects packed.
 pub(crate) struct Packed<K> {
     pack: Arc<Pack<K>>,
     compress: bool,
     managed_fields: bool,
     accept: &'static str,
-    check: Box<dyn Fn(&Document<'_>) -> Result<(), DecodeError> + Send + Sync>,
+    check: Box<Check>,
     encode: fn(&K) -> serde_json::Result<Vec<u8>>,
     /// Taken while an object is compressed, and never together with another lock.
     streams: Arc<Mutex<Streams<K>>>,
