@@ -206,6 +206,7 @@ impl CrdWatch {
             scope: Scope::all(),
             name: None,
             any_version: false,
+            json: false,
         };
         let parts = Parts {
             source: Arc::new(cluster.clone()),

@@ -1,14 +1,15 @@
-//! From the bytes of a response body to JSON documents, as they come.
+//! From the bytes of a response body to documents, JSON or protobuf, as they come.
 //!
 //! A list is split into its items while it arrives, so a whole list is never in memory: a [`ListDecoder`] holds at most
-//! one item and the list's own fields. A watch is split at its newlines by a [`WatchDecoder`]. Both take chunks cut
-//! anywhere, pass a document on without copying it if one chunk holds it whole, and keep no document beyond the bound:
-//! of a larger one only the beginning is kept, enough to name the object.
+//! one item and the list's own fields. A watch is split into its events by a [`WatchDecoder`]: at newlines, or by the
+//! lengths before them. They take chunks cut anywhere, pass a document on without copying it if one chunk holds it whole,
+//! and keep no document beyond the bound: of a larger one only the beginning is kept, enough to name the object.
 //!
 //! What's between the documents' brackets isn't checked here; whoever parses a document does.
 
 mod gzip;
 mod list;
+pub(crate) mod protobuf;
 mod watch;
 
 use bytes::Bytes;
@@ -16,12 +17,27 @@ use bytes::Bytes;
 pub(crate) use self::gzip::GzipDecoder;
 pub(crate) use self::list::ListDecoder;
 pub(crate) use self::watch::WatchDecoder;
+use crate::document::Encoding;
+
+/// The decoder of a list in the form in which it comes.
+#[derive(Debug)]
+pub(crate) enum ListFrames {
+    Json(ListDecoder),
+    Protobuf(protobuf::ListDecoder),
+}
+
+/// The decoder of a watch in the form in which it comes.
+#[derive(Debug)]
+pub(crate) enum WatchFrames {
+    Json(WatchDecoder),
+    Protobuf(protobuf::WatchDecoder),
+}
 
 /// How much of a document that's too large is kept: its metadata is near its beginning.
 const PREFIX_BYTES: usize = 16 << 10;
 
 /// A document, or as much of it as may be kept.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Frame {
     /// A whole document.
     Document(Bytes),
@@ -38,8 +54,72 @@ pub(crate) enum FrameError {
     NotAList { expected: &'static str, found: String },
     #[error("the answer can't be decompressed: {0}")]
     Gzip(&'static str),
+    #[error("the answer can't be read as protobuf: {0}")]
+    Protobuf(String),
     #[error("the fields of the list beside its items are larger than {limit} bytes")]
     TooLarge { limit: usize },
+}
+
+// === impl ListFrames ===
+
+impl ListFrames {
+    pub(crate) fn new(encoding: Encoding, document_bytes_max: usize) -> Self {
+        match encoding {
+            Encoding::Json => Self::Json(ListDecoder::new(document_bytes_max)),
+            Encoding::Protobuf(message) => Self::Protobuf(protobuf::ListDecoder::new(message, document_bytes_max)),
+        }
+    }
+
+    /// Takes the next chunk. What came before must have been taken with [`next`](Self::next).
+    pub(crate) fn push(&mut self, chunk: Bytes) {
+        match self {
+            Self::Json(decoder) => decoder.push(chunk),
+            Self::Protobuf(decoder) => decoder.push(chunk),
+        }
+    }
+
+    /// The next whole item.
+    pub(crate) fn next(&mut self) -> Result<Option<Frame>, FrameError> {
+        match self {
+            Self::Json(decoder) => decoder.next(),
+            Self::Protobuf(decoder) => decoder.next(),
+        }
+    }
+}
+
+// === impl WatchFrames ===
+
+impl WatchFrames {
+    pub(crate) fn new(encoding: Encoding, document_bytes_max: usize) -> Self {
+        match encoding {
+            Encoding::Json => Self::Json(WatchDecoder::new(document_bytes_max)),
+            Encoding::Protobuf(_) => Self::Protobuf(protobuf::WatchDecoder::new(document_bytes_max)),
+        }
+    }
+
+    /// Takes the next chunk. What came before must have been taken with [`next`](Self::next).
+    pub(crate) fn push(&mut self, chunk: Bytes) {
+        match self {
+            Self::Json(decoder) => decoder.push(chunk),
+            Self::Protobuf(decoder) => decoder.push(chunk),
+        }
+    }
+
+    /// The next whole event.
+    pub(crate) fn next(&mut self) -> Result<Option<Frame>, FrameError> {
+        match self {
+            Self::Json(decoder) => Ok(decoder.next()),
+            Self::Protobuf(decoder) => decoder.next(),
+        }
+    }
+
+    /// What's left after the body's end, if that's whole.
+    pub(crate) fn finish(&mut self) -> Result<Option<Frame>, FrameError> {
+        match self {
+            Self::Json(decoder) => decoder.finish(),
+            Self::Protobuf(decoder) => decoder.finish().map(|()| None),
+        }
+    }
 }
 
 /// Gathers a document that comes in several chunks, within a bound.

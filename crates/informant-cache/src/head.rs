@@ -10,9 +10,12 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::document::Document;
 use crate::error::DecodeError;
 use crate::json;
 use crate::key::ObjectKey;
+use crate::protobuf::wire::Reader;
+use crate::protobuf::{self, Envelope, MAGIC};
 
 /// The head of an object.
 #[derive(Debug, Default)]
@@ -33,6 +36,13 @@ struct MetadataHead<'a> {
     uid: Option<Text<'a>>,
     #[serde(borrow)]
     resource_version: Option<Text<'a>>,
+}
+
+/// An object that came by itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Opened<'a> {
+    Json(&'a [u8]),
+    Protobuf(Envelope<'a>),
 }
 
 /// A text that isn't copied unless it holds an escape.
@@ -62,7 +72,7 @@ pub(crate) enum ListForm {
     Other,
 }
 
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ListMetadata {
     pub(crate) resource_version: Option<String>,
@@ -70,7 +80,7 @@ pub(crate) struct ListMetadata {
     pub(crate) continue_token: Option<String>,
 }
 
-/// A watch event, its object still in bytes.
+/// A watch event, its object still in bytes: JSON, or protobuf in its envelope.
 #[derive(Debug)]
 pub(crate) struct WatchEvent<'a> {
     pub(crate) kind: Cow<'a, str>,
@@ -110,6 +120,39 @@ impl<'a> Head<'a> {
         }
     }
 
+    /// The head of an object whose metadata was read from protobuf, and its types if they're known.
+    pub(crate) fn of_protobuf(metadata: &protobuf::Metadata<'a>, types: Option<(&'a str, &'a str)>) -> Self {
+        let text = |text: &'a str| (!text.is_empty()).then_some(Text(Cow::Borrowed(text)));
+        let metadata = MetadataHead {
+            name: text(metadata.name),
+            namespace: text(metadata.namespace),
+            uid: text(metadata.uid),
+            resource_version: text(metadata.resource_version),
+        };
+        let (api_version, kind) = types.unwrap_or_default();
+        Self { api_version: text(api_version), kind: text(kind), metadata: Some(metadata) }
+    }
+
+    /// The head of an object that came by itself, as JSON or in protobuf's envelope, and the object.
+    pub(crate) fn open(object: &'a [u8]) -> Result<(Self, Opened<'a>), DecodeError> {
+        if !object.starts_with(MAGIC) {
+            return Ok((Self::parse(object, true)?, Opened::Json(object)));
+        }
+        let envelope = Envelope::open(object)?;
+        let metadata = protobuf::Metadata::read(envelope.raw)?;
+        Ok((Self::of_protobuf(&metadata, Some((envelope.api_version, envelope.kind))), Opened::Protobuf(envelope)))
+    }
+
+    /// As [`open`](Self::open), of an object of which only the beginning is there.
+    pub(crate) fn open_start(object: &'a [u8]) -> Result<Self, DecodeError> {
+        if !object.starts_with(MAGIC) {
+            return Self::parse(object, true);
+        }
+        let envelope = Envelope::open_start(object)?;
+        let metadata = protobuf::Metadata::read_start(envelope.raw)?;
+        Ok(Self::of_protobuf(&metadata, Some((envelope.api_version, envelope.kind))))
+    }
+
     /// The object's key, if it has a name.
     pub(crate) fn key(&self) -> Result<ObjectKey, DecodeError> {
         let metadata = self.metadata.as_ref();
@@ -144,6 +187,18 @@ impl<'a> From<json::Head<'a>> for Head<'a> {
             resource_version: resource_version.map(Text),
         };
         Self { api_version: api_version.map(Text), kind: kind.map(Text), metadata: Some(metadata) }
+    }
+}
+
+// === impl Opened ===
+
+impl<'a> Opened<'a> {
+    /// The object as a document, if its kind is one that can be read.
+    pub(crate) fn document(&self) -> Result<Document<'a>, DecodeError> {
+        Ok(match self {
+            Self::Json(text) => Document::json(text),
+            Self::Protobuf(envelope) => Document::protobuf(envelope.message()?, envelope.raw),
+        })
     }
 }
 
@@ -241,9 +296,35 @@ fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error
     IgnoredAny::deserialize(deserializer).map(|_| true)
 }
 
+// === impl ListMetadata ===
+
+impl ListMetadata {
+    /// Reads the metadata of a list; what isn't there is empty.
+    pub(crate) fn from_protobuf(bytes: &[u8]) -> Result<Self, protobuf::Error> {
+        let mut metadata = Self::default();
+        let mut reader = Reader::new(bytes);
+        while let Some((tag, wire)) = reader.field()? {
+            let (place, name) = match tag {
+                2 => (&mut metadata.resource_version, "resourceVersion"),
+                3 => (&mut metadata.continue_token, "continue"),
+                _ => continue,
+            };
+            let text = wire.text().map_err(|broken| protobuf::Error::from(broken).below(name))?;
+            *place = Some(text.to_owned());
+        }
+        Ok(metadata)
+    }
+}
+
 // === impl WatchEvent ===
 
 impl<'a> WatchEvent<'a> {
+    /// Reads an event in protobuf.
+    pub(crate) fn from_protobuf(frame: &'a [u8]) -> Result<Self, DecodeError> {
+        let protobuf::WatchEvent { kind, object } = protobuf::WatchEvent::read(frame)?;
+        Ok(Self { kind: Cow::Borrowed(kind), object: Cow::Borrowed(object) })
+    }
+
     /// Splits a watch event into its type and its object.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, DecodeError> {
         Self::split(line).map_or_else(|| Self::parse_slowly(line), Ok)
@@ -281,6 +362,15 @@ impl<'a> WatchEvent<'a> {
 
 impl Bookmark {
     pub(crate) fn parse(object: &[u8]) -> Result<Self, DecodeError> {
+        const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+        if object.starts_with(MAGIC) {
+            let metadata = protobuf::Metadata::read(Envelope::open(object)?.raw)?;
+            let mut annotations = metadata.annotations();
+            return Ok(Self {
+                resource_version: metadata.resource_version.to_owned(),
+                initial_events_end: annotations.any(|(key, value)| key == INITIAL_EVENTS_END && value == "true"),
+            });
+        }
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Object {

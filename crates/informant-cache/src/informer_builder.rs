@@ -45,6 +45,8 @@ pub(crate) struct InformerOptions<K> {
     pub(crate) depends_on: Vec<Arc<dyn AnyInformer>>,
     pub(crate) optional: bool,
     pub(crate) any_version: bool,
+    /// Whether protobuf isn't asked for.
+    pub(crate) json: bool,
 }
 
 impl<K: Send + Sync + 'static> InformerBuilder<K> {
@@ -61,6 +63,7 @@ impl<K: Send + Sync + 'static> InformerBuilder<K> {
             depends_on: Vec::new(),
             optional: false,
             any_version: false,
+            json: false,
         };
         Self { factory, options }
     }
@@ -167,6 +170,14 @@ impl<K: Send + Sync + 'static> InformerBuilder<K> {
     /// others undecodable.
     pub fn any_served_version(mut self) -> Self {
         self.options.any_version = true;
+        self
+    }
+
+    /// Has the server send JSON. Default: built-in kinds that have a compile-time type are asked for as protobuf, which is
+    /// smaller and faster to read, and taken as JSON from a server that can't write it. Whoever wants this has an informer
+    /// apart.
+    pub fn json(mut self) -> Self {
+        self.options.json = true;
         self
     }
 

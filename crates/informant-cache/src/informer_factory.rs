@@ -209,6 +209,7 @@ impl InformerFactory {
             form,
             optional,
             any_version,
+            json,
             ..
         } = options;
         let mut scope = options.scope.unwrap_or_else(|| settings.default_scope.clone());
@@ -229,6 +230,7 @@ impl InformerFactory {
             scope,
             name,
             any_version,
+            json,
         };
         let has_source = source.is_some();
         let source = source.unwrap_or_else(|| Arc::new(cluster.clone()));

@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::document::Document;
 use crate::error::{DecodeError, RequestError, RequestErrorKind};
 use crate::head::Head;
 use crate::key::ObjectKey;
@@ -139,11 +138,13 @@ fn decode<K: Send + Sync + 'static>(
     key: &ObjectKey,
     document: &[u8],
 ) -> Result<Arc<K>, DecodeError> {
-    if Head::parse(document, true)?.key()? != *key {
+    let (head, document) = Head::open(document)?;
+    if head.key()? != *key {
         return Err(DecodeError::new("the server answered with another object"));
     }
+    let document = document.document()?;
     // Representation and transform may be the user's.
-    let take = || informer.intake.take(&*informer.representation, &Document::json(document), true);
+    let take = || informer.intake.take(&*informer.representation, &document, true);
     let held = catch_unwind(AssertUnwindSafe(take))
         .unwrap_or_else(|_| Err(DecodeError::new("taking in the object panicked")))?;
     // What isn't to be filtered is always kept.

@@ -51,6 +51,7 @@ pub(crate) struct Packed<K> {
     managed_fields: bool,
     accept: &'static str,
     check: Box<Check>,
+    protobuf: bool,
     encode: fn(&K) -> serde_json::Result<Vec<u8>>,
     /// Taken while an object is compressed, and never together with another lock.
     streams: Arc<Mutex<Streams<K>>>,
@@ -91,6 +92,7 @@ where
     pub(crate) fn new(full: Full<K>, compress: bool, managed_fields: bool) -> Self {
         let (accept, full) = (full.accept(), Arc::new(full));
         let form = Form::of::<K>(full.types());
+        let protobuf = full.takes_protobuf();
         let pack = Pack {
             decode: Box::new({
                 let full = Arc::clone(&full);
@@ -106,6 +108,7 @@ where
             managed_fields,
             accept,
             check: Box::new(move |document| document.check::<K>(form)),
+            protobuf,
             encode: serde_json::to_vec::<K>,
             streams: Arc::new(Mutex::new(Streams { streams: Vec::new(), codecs: Vec::new() })),
             next_serial: AtomicU64::new(0),
@@ -175,6 +178,10 @@ impl<K: Send + Sync + 'static> Representation<K> for Packed<K> {
 
     fn held_bytes(&self, held: &Held<K>, _document: &Document<'_>) -> usize {
         held.packed_bytes()
+    }
+
+    fn takes_protobuf(&self) -> bool {
+        self.protobuf
     }
 
     fn settle(&self) -> Option<BoxFuture<'static, ()>> {

@@ -19,7 +19,7 @@ pub(crate) mod wire;
 
 pub(crate) use self::check::check;
 pub(crate) use self::deserialize::{Inside, Object, Value};
-pub(crate) use self::envelope::{Envelope, MAGIC, WatchEvent};
+pub(crate) use self::envelope::{Envelope, MAGIC, MEDIA_TYPE, WatchEvent, content, types};
 pub(crate) use self::error::Error;
 pub(crate) use self::json::to_json;
 pub(crate) use self::metadata::{Metadata, without_managed_fields};

@@ -79,9 +79,15 @@ pub trait Representation<K>: Send + Sync + 'static {
         0
     }
 
-    /// The media type to ask the server for.
+    /// The media type to ask the server for, where it isn't protobuf.
     fn accept(&self) -> &'static str {
         "application/json"
+    }
+
+    /// Whether documents may be protobuf too: built-in kinds are asked for in that form first then. It's for forms that
+    /// read a document by [`decode`](Document::decode) or [`to_json`](Document::to_json). Default: no.
+    fn takes_protobuf(&self) -> bool {
+        false
     }
 }
 
@@ -210,5 +216,9 @@ where
         } else {
             "application/json"
         }
+    }
+
+    fn takes_protobuf(&self) -> bool {
+        !K::metadata_api() && TypeId::of::<K>() != TypeId::of::<DynamicObject>()
     }
 }

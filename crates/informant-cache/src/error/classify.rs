@@ -8,7 +8,8 @@ use http::{HeaderMap, StatusCode, header};
 use kube::client::AuthError;
 use serde::Deserialize;
 
-use super::{RequestError, RequestErrorKind, scrub};
+use super::{DecodeError, RequestError, RequestErrorKind, scrub};
+use crate::protobuf::{self, Envelope, MAGIC};
 
 /// A `Status` of the API, as much as is needed to decide.
 #[derive(Debug, Default, Deserialize)]
@@ -39,7 +40,7 @@ const TOO_LARGE: &str = "Too large resource version";
 impl RequestError {
     /// The error that an answer with this code and body means.
     pub(crate) fn from_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
-        let status: ApiStatus = serde_json::from_slice(body).unwrap_or_else(|_| {
+        let status = ApiStatus::read(body).unwrap_or_else(|_| {
             // Not from the API itself: a proxy's page, or `404 page not found`.
             let text = String::from_utf8_lossy(body.get(..200).unwrap_or(body));
             ApiStatus { message: Some(scrub::text(text.trim())), ..ApiStatus::default() }
@@ -54,11 +55,19 @@ impl RequestError {
 
     /// The error that a watch's ERROR event means. The event's own code decides, whatever the answer's was.
     pub(crate) fn from_event(object: &[u8]) -> Self {
-        match serde_json::from_slice::<ApiStatus>(object) {
+        Self::from_event_status(ApiStatus::read(object))
+    }
+
+    /// As [`from_event`](Self::from_event), of a status that's a message without its envelope.
+    pub(crate) fn from_protobuf(status: &[u8]) -> Self {
+        Self::from_event_status(ApiStatus::from_message(status))
+    }
+
+    fn from_event_status(status: Result<ApiStatus, DecodeError>) -> Self {
+        match status {
             Ok(status) => Self::from_status(&status, None),
             Err(error) => {
-                let complaint = scrub::json(&error);
-                Self::new(RequestErrorKind::Malformed, format!("an ERROR event without a readable status: {complaint}"))
+                Self::new(RequestErrorKind::Malformed, format!("an ERROR event without a readable status: {error}"))
             }
         }
     }
@@ -68,6 +77,9 @@ impl RequestError {
         #[derive(Deserialize)]
         struct Kind {
             kind: String,
+        }
+        if document.starts_with(MAGIC) {
+            return Envelope::open(document).is_ok_and(|envelope| envelope.kind == "Status");
         }
         serde_json::from_slice::<Kind>(document).is_ok_and(|document| document.kind == "Status")
     }
@@ -127,6 +139,23 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
 }
 
 impl ApiStatus {
+    /// Reads a status, JSON or protobuf in its envelope.
+    fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
+        if !bytes.starts_with(MAGIC) {
+            return serde_json::from_slice(bytes).map_err(DecodeError::from_json);
+        }
+        let envelope = Envelope::open(bytes)?;
+        if envelope.kind != "Status" {
+            return Err(DecodeError::new("it's another kind"));
+        }
+        Self::from_message(envelope.raw)
+    }
+
+    fn from_message(message: &[u8]) -> Result<Self, DecodeError> {
+        let status = protobuf::table().kind("v1", "Status").ok_or_else(|| DecodeError::new("its form isn't known"))?;
+        Ok(protobuf::Object::new(status, message).decode()?)
+    }
+
     fn kind(&self, code: u16, reason: &str, message: &str) -> RequestErrorKind {
         if self.is_too_large(code, reason, message) {
             return RequestErrorKind::ResourceVersionTooLarge;

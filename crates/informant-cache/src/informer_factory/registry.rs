@@ -83,6 +83,8 @@ pub(crate) struct Identity {
     pub(crate) name: Option<String>,
     /// Whether it follows another version if the resource's isn't served.
     pub(crate) any_version: bool,
+    /// Whether protobuf isn't asked for.
+    pub(crate) json: bool,
 }
 
 impl Registry {

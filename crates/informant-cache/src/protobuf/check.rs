@@ -54,7 +54,11 @@ impl Walk<'_> {
             match self.message.target(tags, tag) {
                 Target::Field(position) => {
                     let Some(field) = self.message.fields().get(usize::from(position)) else { continue };
-                    self.field(field, position, wire).map_err(|error| error.below(field.name))?;
+                    self.field(field, position, wire).map_err(|error| {
+                        let read = bytes.len() - reader.rest().len();
+                        let error = if field.shape == Shape::List { error.at(place(bytes, read, tag)) } else { error };
+                        error.below(field.name)
+                    })?;
                 }
                 Target::Embedded(inner) => {
                     let bit = 1 << (inner & 63);
@@ -108,6 +112,12 @@ fn check_item(kind: Kind, wire: Option<Wire<'_>>, depth: u8) -> Result<(), Error
         return Err(Error::new("it isn't set"));
     }
     wire.map_or(Ok(()), |wire| check_value(kind, wire, depth))
+}
+
+/// How many fields of this tag there are before the one that ends at `end`.
+fn place(message: &[u8], end: usize, tag: u32) -> usize {
+    let mut reader = Reader::new(message.get(..end).unwrap_or_default());
+    std::iter::from_fn(|| reader.field().ok().flatten()).filter(|(found, _)| *found == tag).count().saturating_sub(1)
 }
 
 /// A number, or several in one run of bytes.

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 
+use crate::document::Encoding;
 use crate::error::{RequestError, RequestErrorKind};
 use crate::frame::{FrameError, GzipDecoder};
+use crate::protobuf::{self, Message};
 use crate::request::Request;
 use crate::scope::Scope;
 use crate::shared_informer::Shared;
@@ -20,8 +22,12 @@ const PAUSE_PATIENCE: Duration = Duration::from_secs(60);
 /// How much of an error's body is read.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
+/// What's asked for by who takes both; a server that can't write protobuf writes JSON.
+const PROTOBUF_OR_JSON: &str = "application/vnd.kubernetes.protobuf, application/json";
+
 /// A successful answer.
 pub(crate) struct Answer {
+    encoding: Encoding,
     body: Body,
     gzip: Option<GzipDecoder>,
 }
@@ -56,24 +62,56 @@ pub(crate) async fn answer<K: Send + Sync + 'static>(
     informer: &Shared<K>,
     request: http::request::Builder,
 ) -> Result<Answer, RequestError> {
-    let request = request.header(header::ACCEPT, informer.representation.accept()).body(());
-    let request = request.map_err(|error| {
+    let request = request.body(()).map_err(|error| {
         RequestError::new(RequestErrorKind::Malformed, format!("the request can't be built: {error}"))
     })?;
-    let answer = tokio::time::timeout(HEAD_PATIENCE, informer.source.request(request)).await;
-    let answer = answer.map_err(|_| paused(HEAD_PATIENCE))??;
-    let (parts, body) = answer.into_parts();
-    let encoding = parts.headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes);
-    let gzip = encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case(b"gzip")).then(GzipDecoder::new);
-    let mut answer = Answer { body, gzip };
-    if parts.status.is_success() {
-        return Ok(answer);
+    loop {
+        let protobuf = informer.protobuf();
+        let accept = if protobuf.is_some() { PROTOBUF_OR_JSON } else { informer.representation.accept() };
+        let mut request = request.clone();
+        request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept));
+        let answer = tokio::time::timeout(HEAD_PATIENCE, informer.source.request(request)).await;
+        let answer = answer.map_err(|_| paused(HEAD_PATIENCE))??;
+        let (parts, body) = answer.into_parts();
+        let refused = matches!(parts.status, StatusCode::NOT_ACCEPTABLE | StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        if refused && protobuf.is_some() {
+            // Without it the request is another one, so this ends.
+            informer.settle_for_json();
+            continue;
+        }
+        let gzip = parts.headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes);
+        let gzip = gzip.is_some_and(|encoding| encoding.eq_ignore_ascii_case(b"gzip")).then(GzipDecoder::new);
+        let mut answer = Answer { encoding: Encoding::Json, body, gzip };
+        if parts.status.is_success() {
+            answer.encoding = encoding(&parts.headers, protobuf)?;
+            return Ok(answer);
+        }
+        let body = answer.beginning().await;
+        return Err(RequestError::from_answer(parts.status, &parts.headers, &body));
     }
-    let body = answer.beginning().await;
-    Err(RequestError::from_answer(parts.status, &parts.headers, &body))
+}
+
+/// The form of an answer by what it says of itself, whatever other answers had. What says nothing is JSON.
+fn encoding(headers: &HeaderMap, protobuf: Option<&'static Message>) -> Result<Encoding, RequestError> {
+    let Some(given) = headers.get(header::CONTENT_TYPE) else { return Ok(Encoding::Json) };
+    let given = String::from_utf8_lossy(given.as_bytes()).to_ascii_lowercase();
+    let media_type = given.split(';').next().unwrap_or_default().trim();
+    match (media_type, protobuf) {
+        (protobuf::MEDIA_TYPE, Some(message)) => Ok(Encoding::Protobuf(message)),
+        (protobuf::MEDIA_TYPE | "application/cbor" | "application/cbor-seq" | "application/yaml", _) => {
+            let message = format!("the server answered in {media_type}, which nobody asked for");
+            Err(RequestError::new(RequestErrorKind::Malformed, message))
+        }
+        _ => Ok(Encoding::Json),
+    }
 }
 
 impl Answer {
+    /// The form in which it comes.
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
     /// The next chunk of a list; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, RequestError> {
         tokio::time::timeout(PAUSE_PATIENCE, self.stream_chunk()).await.unwrap_or_else(|_| Err(paused(PAUSE_PATIENCE)))

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::delta::Staging;
-use crate::document::Document;
+use crate::document::{Document, Encoding};
 use crate::error::{DecodeError, RequestError, RequestErrorKind};
 use crate::frame::Frame;
 use crate::head::{Head, Text};
 use crate::key::ObjectKey;
 use crate::object::Cached;
+use crate::protobuf::Metadata;
 use crate::shared_informer::Shared;
 use crate::store::Table;
 
@@ -50,52 +51,52 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
     }
 
     /// An item of a list, which needn't say its kind.
-    pub(super) fn item(&mut self, item: &Frame) -> Found<K> {
-        let (document, whole) = match item {
+    pub(super) fn item(&mut self, item: &Frame, encoding: Encoding) -> Found<K> {
+        let (bytes, whole) = match item {
             Frame::Document(document) => (document, true),
             Frame::TooLarge(prefix) => (prefix, false),
         };
-        match Head::parse(document, false) {
-            Ok(head) if whole => self.object(&head, document, false),
-            Ok(head) => self.too_large(&head),
-            Err(error) => {
-                self.nameless(&error);
-                Found::Unreadable(error)
+        let head = match encoding {
+            Encoding::Json => Head::parse(bytes, false),
+            Encoding::Protobuf(_) => {
+                let metadata = if whole { Metadata::read(bytes) } else { Metadata::read_start(bytes) };
+                metadata.map(|metadata| Head::of_protobuf(&metadata, None)).map_err(DecodeError::from)
             }
+        };
+        match head {
+            Ok(head) if whole => self.object(&head, &Document::stored(encoding, bytes), false),
+            Ok(head) => self.too_large(&head),
+            Err(error) => self.unreadable(error),
         }
     }
 
-    /// The object of a watch event, and its resource version.
+    /// The object of a watch event, JSON or in an envelope, and its resource version.
     pub(super) fn event(&mut self, object: &[u8], deleted: bool) -> (Found<K>, String) {
-        match Head::parse(object, true) {
-            Ok(head) if self.is_other_kind(&head) => (Found::OtherKind, String::new()),
-            Ok(head) => {
-                let resource_version = head.resource_version().to_owned();
-                let found = self.object(&head, object, deleted);
-                if deleted && let Found::Object(object) = &found {
-                    self.forget(&object.key().clone());
-                }
-                (found, resource_version)
-            }
-            Err(error) => {
-                self.nameless(&error);
-                (Found::Unreadable(error), String::new())
-            }
+        let (head, object) = match Head::open(object) {
+            Ok((head, _)) if self.is_other_kind(&head) => return (Found::OtherKind, String::new()),
+            Ok(opened) => opened,
+            Err(error) => return (self.unreadable(error), String::new()),
+        };
+        let document = match object.document() {
+            Ok(document) => document,
+            Err(error) => return (self.unreadable(error), String::new()),
+        };
+        let found = self.object(&head, &document, deleted);
+        if deleted && let Found::Object(object) = &found {
+            self.forget(&object.key().clone());
         }
+        (found, head.resource_version().to_owned())
     }
 
     /// The beginning of a watch event's object that's larger than the bound.
     pub(super) fn large_event(&mut self, prefix: &[u8]) -> (Found<K>, String) {
-        match Head::parse(prefix, true) {
+        match Head::open_start(prefix) {
             Ok(head) if self.is_other_kind(&head) => (Found::OtherKind, String::new()),
             Ok(head) => {
                 let resource_version = head.resource_version().to_owned();
                 (self.too_large(&head), resource_version)
             }
-            Err(error) => {
-                self.nameless(&error);
-                (Found::Unreadable(error), String::new())
-            }
+            Err(error) => (self.unreadable(error), String::new()),
         }
     }
 
@@ -127,13 +128,15 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
         self.aside = Table::default();
     }
 
-    fn object(&mut self, head: &Head<'_>, document: &[u8], deleted: bool) -> Found<K> {
+    fn unreadable(&mut self, error: DecodeError) -> Found<K> {
+        self.nameless(&error);
+        Found::Unreadable(error)
+    }
+
+    fn object(&mut self, head: &Head<'_>, document: &Document<'_>, deleted: bool) -> Found<K> {
         let key = match head.key() {
             Ok(key) => key,
-            Err(error) => {
-                self.nameless(&error);
-                return Found::Unreadable(error);
-            }
+            Err(error) => return self.unreadable(error),
         };
         let (uid, resource_version) = (head.uid(), head.resource_version());
         let known = self.informer.store.held(&key).filter(|known| known.is_at(uid, resource_version));
@@ -143,10 +146,9 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
         }
         // Representation, filter and transform may be the user's; a panic in one is an object that can't be decoded.
         let Shared { intake, representation, .. } = self.informer;
-        let document = Document::json(document);
         let take = || {
-            let held = intake.take(&**representation, &document, deleted)?;
-            let bytes = held.as_ref().map_or(0, |held| representation.held_bytes(held, &document));
+            let held = intake.take(&**representation, document, deleted)?;
+            let bytes = held.as_ref().map_or(0, |held| representation.held_bytes(held, document));
             Ok(held.map(|held| (held, bytes)))
         };
         let held = catch_unwind(AssertUnwindSafe(take))
@@ -170,10 +172,7 @@ impl<'a, K: Send + Sync + 'static> Decoder<'a, K> {
                 let limit = self.informer.settings.document_bytes_max;
                 self.undecodable(key, head.resource_version(), format!("the object is larger than {limit} bytes"))
             }
-            Err(error) => {
-                self.nameless(&error);
-                Found::Unreadable(error)
-            }
+            Err(error) => self.unreadable(error),
         }
     }
 

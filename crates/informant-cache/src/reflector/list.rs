@@ -6,13 +6,16 @@ use super::body::Answer;
 use super::decoder::Found;
 use super::state::{Input, Output};
 use super::{Reflector, malformed};
+use crate::document::Encoding;
 use crate::error::{RequestError, RequestErrorKind};
-use crate::frame::{Frame, ListDecoder};
-use crate::head::{ListForm, ListHead};
+use crate::frame::protobuf::ListEnd;
+use crate::frame::{Frame, ListFrames};
+use crate::head::{ListForm, ListHead, ListMetadata};
 
 impl<K: Send + Sync + 'static> Reflector<'_, K> {
     pub(super) async fn read_page(&mut self, mut answer: Answer) -> Output {
-        let mut decoder = ListDecoder::new(self.informer.settings.document_bytes_max);
+        let encoding = answer.encoding();
+        let mut decoder = ListFrames::new(encoding, self.informer.settings.document_bytes_max);
         loop {
             match answer.chunk().await {
                 Err(error) => return self.fail(error, Input::Failed),
@@ -25,7 +28,7 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
             loop {
                 match decoder.next() {
                     Ok(Some(item)) => {
-                        self.stage_item(&item);
+                        self.stage_item(&item, encoding);
                         if let Some(error) = self.decoder.refused.take() {
                             return self.fail(error, Input::Refused);
                         }
@@ -36,10 +39,9 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
             }
             self.settle().await;
         }
-        match decoder.finish().map_err(malformed).and_then(|envelope| self.list_head(&envelope)) {
+        match self.list_metadata(decoder) {
             Err(error) => self.fail(error, Input::Failed),
-            Ok(list) => {
-                let metadata = list.metadata.unwrap_or_default();
+            Ok(metadata) => {
                 let resource_version = metadata.resource_version.unwrap_or_default();
                 let continue_token = metadata.continue_token.filter(|token| !token.is_empty());
                 self.step(Input::Page { resource_version, continue_token })
@@ -47,23 +49,36 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
         }
     }
 
-    /// The list's own fields, if it's a list.
-    fn list_head(&self, envelope: &[u8]) -> Result<ListHead, RequestError> {
-        let list = ListHead::parse(envelope).map_err(malformed)?;
-        let name = &self.informer.name;
-        let complaint = match list.form() {
-            ListForm::List => return Ok(list),
-            ListForm::Status => return Err(RequestError::from_event(envelope)),
-            ListForm::Table => "with a Table for people, not with objects",
-            // An empty store must never come of an answer that's about something else.
-            ListForm::Other => "with something that is no list",
-        };
-        let message = format!("the server answered the list of {name} {complaint}");
-        Err(RequestError::new(RequestErrorKind::Malformed, message))
+    /// What the list says of itself, if it's a list.
+    fn list_metadata(&self, decoder: ListFrames) -> Result<ListMetadata, RequestError> {
+        match decoder {
+            ListFrames::Json(decoder) => self.json_list(&decoder.finish().map_err(malformed)?),
+            ListFrames::Protobuf(decoder) => match decoder.finish().map_err(malformed)? {
+                ListEnd::List(metadata) => Ok(metadata),
+                ListEnd::Status(status) => Err(RequestError::from_protobuf(&status)),
+                ListEnd::Other => Err(self.no_list("with something that is no list of them")),
+            },
+        }
     }
 
-    fn stage_item(&mut self, item: &Frame) {
-        match self.decoder.item(item) {
+    fn json_list(&self, envelope: &[u8]) -> Result<ListMetadata, RequestError> {
+        let list = ListHead::parse(envelope).map_err(malformed)?;
+        match list.form() {
+            ListForm::List => Ok(list.metadata.unwrap_or_default()),
+            ListForm::Status => Err(RequestError::from_event(envelope)),
+            ListForm::Table => Err(self.no_list("with a Table for people, not with objects")),
+            // An empty store must never come of an answer that's about something else.
+            ListForm::Other => Err(self.no_list("with something that is no list")),
+        }
+    }
+
+    fn no_list(&self, complaint: &str) -> RequestError {
+        let message = format!("the server answered the list of {} {complaint}", self.informer.name);
+        RequestError::new(RequestErrorKind::Malformed, message)
+    }
+
+    fn stage_item(&mut self, item: &Frame, encoding: Encoding) {
+        match self.decoder.item(item, encoding) {
             Found::Object(object) => self.staging.insert(object),
             Found::Undecodable(key) => self.staging.insert_undecodable(key),
             Found::Unwanted(key) => self.staging.leave(key),

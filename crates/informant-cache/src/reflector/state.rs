@@ -278,6 +278,14 @@ impl State {
         matches!(self.step, Step::Streaming { .. })
     }
 
+    /// What will be asked for once a page with this continue token is complete. It may be asked for before.
+    pub(crate) fn page_after(&self, continue_token: &str) -> Option<Request> {
+        match &self.step {
+            Step::Listing(listing) => Some(listing.page_after(continue_token.to_owned())),
+            Step::Waiting(_) | Step::Streaming { .. } | Step::Watching { .. } => None,
+        }
+    }
+
     /// Takes what happened, `now` being the time since the start, and says what to do.
     pub(crate) fn step(&mut self, now: Duration, input: Input) -> Output {
         self.note_watch_end(now, &input);
@@ -375,8 +383,7 @@ impl State {
         if let Some(token) = continue_token {
             listing.page += 1;
             self.paginated |= listing.resource_version == "0";
-            let resource_version = listing.resource_version.clone();
-            let request = Request::List { resource_version, limit: listing.limit, continue_token: Some(token) };
+            let request = listing.page_after(token);
             return Output::send(StoreAction::Nothing, request);
         }
         let relist = self.complete(now, resource_version);
@@ -493,6 +500,15 @@ impl State {
     fn watch_timeout(&mut self) -> Duration {
         let min = self.policy.watch_timeout_min;
         min.mul_f64(1.0 + self.rng.f64())
+    }
+}
+
+// === impl Listing ===
+
+impl Listing {
+    fn page_after(&self, continue_token: String) -> Request {
+        let resource_version = self.resource_version.clone();
+        Request::List { resource_version, limit: self.limit, continue_token: Some(continue_token) }
     }
 }
 

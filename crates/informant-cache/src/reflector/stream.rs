@@ -9,9 +9,11 @@ use super::decoder::Found;
 use super::state::{ChangeKind, Input, Next, Output, StoreAction};
 use super::{Reflector, malformed};
 use crate::delta::Delta;
+use crate::document::Encoding;
 use crate::error::{RequestError, RequestErrorKind};
-use crate::frame::{Frame, WatchDecoder};
+use crate::frame::{Frame, WatchFrames};
 use crate::head::{Bookmark, WatchEvent};
+use crate::protobuf;
 
 /// A watch whose end is this much overdue is taken for dead: the server was asked to end it.
 const WATCH_MARGIN: Duration = Duration::from_secs(30);
@@ -37,7 +39,8 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
         if opened.next != Next::Read {
             return opened;
         }
-        let mut decoder = WatchDecoder::new(self.informer.settings.document_bytes_max);
+        let encoding = answer.encoding();
+        let mut decoder = WatchFrames::new(encoding, self.informer.settings.document_bytes_max);
         self.bookmarked = false;
         let opened = Instant::now();
         loop {
@@ -50,14 +53,22 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
                 Err(_) if silence == Silence::InitialEvents => return self.step(Input::InitialEventsOverdue),
                 Err(_) => return self.fail(self.silent(silence, timeout), Input::Idle),
                 Ok(Err(error)) => return self.fail(error, Input::Broken),
-                Ok(Ok(None)) => return self.end_of_stream(&mut decoder),
+                Ok(Ok(None)) => return self.end_of_stream(&mut decoder, encoding),
                 Ok(Ok(Some(chunk))) => {
                     self.arrived = Instant::now();
                     decoder.push(chunk);
                 }
             }
-            while let Some(frame) = decoder.next() {
-                let output = self.event(&frame);
+            loop {
+                let frame = match decoder.next() {
+                    Ok(Some(frame)) => frame,
+                    Ok(None) => break,
+                    Err(error) => {
+                        self.flush();
+                        return self.fail(malformed(error), Input::Broken);
+                    }
+                };
+                let output = self.event(&frame, encoding);
                 if output.next != Next::Read {
                     self.flush();
                     return output;
@@ -94,12 +105,12 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
         RequestError::new(RequestErrorKind::Connection, message)
     }
 
-    fn end_of_stream(&mut self, decoder: &mut WatchDecoder) -> Output {
+    fn end_of_stream(&mut self, decoder: &mut WatchFrames, encoding: Encoding) -> Output {
         match decoder.finish() {
             Err(error) => self.fail(malformed(error), Input::Broken),
             Ok(None) => self.step(Input::Ended),
             Ok(Some(frame)) => {
-                let output = self.event(&frame);
+                let output = self.event(&frame, encoding);
                 self.flush();
                 if output.next == Next::Read { self.step(Input::Ended) } else { output }
             }
@@ -107,10 +118,11 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
     }
 
     /// Handles one event of a stream.
-    fn event(&mut self, frame: &Frame) -> Output {
-        let event = match frame {
-            Frame::Document(line) => WatchEvent::parse(line).map_err(malformed),
-            Frame::TooLarge(prefix) => return self.large_event(prefix),
+    fn event(&mut self, frame: &Frame, encoding: Encoding) -> Output {
+        let event = match (frame, encoding) {
+            (Frame::Document(line), Encoding::Json) => WatchEvent::parse(line).map_err(malformed),
+            (Frame::Document(frame), Encoding::Protobuf(_)) => WatchEvent::from_protobuf(frame).map_err(malformed),
+            (Frame::TooLarge(prefix), _) => return self.large_event(prefix, encoding),
         };
         let event = match (event, frame) {
             (Ok(event), _) => event,
@@ -137,9 +149,15 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
     }
 
     /// Handles an event that's larger than the bound, of which only the beginning is there.
-    fn large_event(&mut self, prefix: &[u8]) -> Output {
+    fn large_event(&mut self, prefix: &[u8], encoding: Encoding) -> Output {
         let limit = self.informer.settings.document_bytes_max;
-        let kind = WatchEvent::split_start(prefix).and_then(|(kind, object)| match kind {
+        let start = match encoding {
+            Encoding::Json => WatchEvent::split_start(prefix),
+            Encoding::Protobuf(_) => {
+                protobuf::WatchEvent::read_start(prefix).ok().map(|event| (event.kind, event.object))
+            }
+        };
+        let kind = start.and_then(|(kind, object)| match kind {
             "ADDED" => Some((ChangeKind::Added, object)),
             "MODIFIED" => Some((ChangeKind::Modified, object)),
             "DELETED" => Some((ChangeKind::Deleted, object)),

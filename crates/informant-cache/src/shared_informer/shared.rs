@@ -4,6 +4,7 @@
 //! goes out second, both within one critical section of the handler list. A handler is added within the same section,
 //! so it gets the store's content and then every later change: no gap, no duplicate.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use futures::FutureExt;
@@ -27,6 +28,7 @@ use crate::lock::lock;
 use crate::memory::Memory;
 use crate::object::Cached;
 use crate::parts::Extent;
+use crate::protobuf::{self, Message};
 use crate::representation::Representation;
 use crate::request::informer_name;
 use crate::scope::Scope;
@@ -57,6 +59,8 @@ pub(crate) struct Shared<K> {
     pub(super) registry: Weak<Registry>,
     /// The version that's followed in place of the resource's. Lock rank 5.
     version: Mutex<Option<String>>,
+    /// The server refused to be asked for protobuf.
+    json_only: AtomicBool,
     /// Lock rank 2.
     pub(super) handlers: Mutex<Handlers<K>>,
 }
@@ -90,7 +94,24 @@ impl<K: Send + Sync + 'static> Shared<K> {
             store: Arc::new(Store::new()),
             registry,
             version: Mutex::default(),
+            json_only: AtomicBool::new(false),
             handlers: Mutex::new(Handlers::new()),
+        }
+    }
+
+    /// The form of its objects in protobuf, if that's to be asked for.
+    pub(crate) fn protobuf(&self) -> Option<&'static Message> {
+        if self.identity.json || !self.representation.takes_protobuf() || self.json_only.load(Ordering::Relaxed) {
+            return None;
+        }
+        let resource = self.followed_resource();
+        protobuf::table().kind(&resource.api_version, &resource.kind)
+    }
+
+    /// The server refused to be asked for protobuf: from now on asks for JSON.
+    pub(crate) fn settle_for_json(&self) {
+        if !self.json_only.swap(true, Ordering::Relaxed) {
+            tracing::warn!(informer = %self.name, "server refuses to be asked for protobuf; asking for JSON from now on");
         }
     }
 

@@ -9,6 +9,7 @@ mod http;
 mod in_process;
 mod late_kind;
 mod live_read;
+mod protobuf;
 mod versions;
 
 use std::collections::BTreeMap;

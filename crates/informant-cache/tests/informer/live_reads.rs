@@ -22,7 +22,7 @@ async fn answered(
     let (read, ()) = tokio::join!(informer.get_live(&key), async {
         let request = server.request().await;
         assert_eq!((request.path.as_str(), request.query.len()), ("/api/v1/namespaces/web/configmaps/a", 0));
-        assert_eq!(request.header("accept"), "application/json");
+        assert_eq!(request.header("accept"), "application/vnd.kubernetes.protobuf, application/json");
         request.answer(code, body.to_string());
     });
     read.map(|object| object.metadata.resource_version.clone())

@@ -18,6 +18,7 @@ mod namespaces;
 mod options;
 mod own_handlers;
 mod projection;
+mod protobuf;
 mod reading;
 mod relists;
 mod reports;
