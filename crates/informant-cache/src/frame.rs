@@ -18,6 +18,7 @@ pub(crate) use self::gzip::GzipDecoder;
 pub(crate) use self::list::ListDecoder;
 pub(crate) use self::watch::WatchDecoder;
 use crate::document::Encoding;
+use crate::head::{ListHead, ListMetadata};
 
 /// The decoder of a list in the form in which it comes.
 #[derive(Debug)]
@@ -83,6 +84,14 @@ impl ListFrames {
         match self {
             Self::Json(decoder) => decoder.next(),
             Self::Protobuf(decoder) => decoder.next(),
+        }
+    }
+
+    /// What the list says of itself, if that came before its items, as it does from every API server.
+    pub(crate) fn metadata(&self) -> Option<ListMetadata> {
+        match self {
+            Self::Json(decoder) => decoder.fields().and_then(|fields| ListHead::parse(&fields).ok())?.metadata,
+            Self::Protobuf(decoder) => decoder.metadata().cloned(),
         }
     }
 }

@@ -72,7 +72,7 @@ pub(crate) enum ListForm {
     Other,
 }
 
-#[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ListMetadata {
     pub(crate) resource_version: Option<String>,

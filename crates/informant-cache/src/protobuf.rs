@@ -29,4 +29,6 @@ pub(crate) use self::table::{Message, table};
 const DEPTH_MAX: u8 = 127;
 
 #[cfg(test)]
+mod cost;
+#[cfg(test)]
 pub(crate) mod tests;

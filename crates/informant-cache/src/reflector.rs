@@ -6,6 +6,7 @@
 //!
 //! Cancelling drops the driver between two chunks; what was published stays, what was staged is forgotten.
 
+mod ahead;
 mod body;
 mod decoder;
 mod list;
@@ -22,6 +23,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::ahead::Ahead;
 pub(crate) use self::body::answer;
 use self::decoder::Decoder;
 use self::state::{Input, Next, Output, Phase, Policy, State, StoreAction};
@@ -72,6 +74,8 @@ struct Reflector<'a, K> {
     state: State,
     decoder: Decoder<'a, K>,
     staging: Staging<K>,
+    /// The next page of the list at hand, which is asked for already.
+    ahead: Option<Ahead<'a>>,
     /// Live changes of the chunk at hand.
     batch: Vec<Delta<K>>,
     /// When the last piece of an answer came.
@@ -108,6 +112,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
             ),
             decoder: Decoder::new(informer, part.namespace()),
             staging: Staging::default(),
+            ahead: None,
             batch: Vec::new(),
             arrived: Instant::now(),
             origin: Instant::now(),
@@ -197,7 +202,11 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
         if !matches!(request, Request::Watch { .. }) {
             self.informer.status.count(|counters| counters.lists += 1);
         }
-        let answer = match body::send(self.informer, self.part.namespace(), &request).await {
+        let answer = match self.ahead.take().filter(|ahead| ahead.is(&request)) {
+            Some(ahead) => ahead.answer().await,
+            None => body::send(self.informer, self.part.namespace(), &request).await,
+        };
+        let answer = match answer {
             Ok(answer) => answer,
             Err(error) => return self.fail(error, Input::Failed),
         };
@@ -212,6 +221,7 @@ impl<'a, K: Send + Sync + 'static> Reflector<'a, K> {
     // --- obeying the state machine ---
 
     fn fail(&mut self, error: RequestError, input: impl FnOnce(RequestError) -> Input) -> Output {
+        self.ahead = None;
         self.informer.status.failed(&error);
         tracing::debug!(informer = %self.informer.name, error = %error, error_kind = %error.kind, "request failed");
         self.step(input(error))

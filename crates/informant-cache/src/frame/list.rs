@@ -69,6 +69,12 @@ impl ListDecoder {
         Ok(None)
     }
 
+    /// The list's own fields as far as they came, as JSON, while its items come.
+    pub(crate) fn fields(&self) -> Option<Vec<u8>> {
+        let among_items = matches!(self.place, Place::BetweenItems | Place::InItem);
+        among_items.then(|| [&self.envelope[..], b"]}"].concat())
+    }
+
     /// The list without its items, once the body has ended.
     pub(crate) fn finish(self) -> Result<Vec<u8>, FrameError> {
         match self.place {

@@ -159,8 +159,10 @@ fn an_object_without_its_managed_fields_is_the_same_but_for_them() {
 
 #[test]
 fn an_error_names_the_field_and_not_its_value() {
-    fn field(tag: u8, content: &[u8]) -> Vec<u8> {
-        [&[tag << 3 | 2, u8::try_from(content.len()).expect("short")][..], content].concat()
+    fn field(tag: u32, content: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        wire::put_bytes(tag, content, &mut bytes);
+        bytes
     }
     let secret = table().kind("v1", "Secret").expect("a kind");
     let pod = table().kind("v1", "Pod").expect("a kind");
@@ -287,8 +289,8 @@ fn damaged_bodies_are_errors_at_most_and_what_was_checked_is_decoded() {
         assert_eq!(serde_json::from_slice::<Value>(&json).expect("JSON"), decoded);
         let trimmed: Value = object.without_managed_fields().decode().expect("checked");
         let mut cut = Vec::new();
-        without_managed_fields(&raw, &mut cut).expect("checked");
-        if message.field("metadata").is_some_and(|field| field.tag == 1) && raw.first() == Some(&0x0a) {
+        if message.field("metadata").is_some_and(|field| field.tag == 1) {
+            without_managed_fields(&raw, &mut cut).expect("checked");
             assert_eq!(Object::new(message, &cut).decode::<Value>().expect("checked"), trimmed);
         }
         match (envelope.api_version, envelope.kind) {

@@ -2,6 +2,7 @@
 
 use tokio::time::Instant;
 
+use super::ahead::Ahead;
 use super::body::Answer;
 use super::decoder::Found;
 use super::state::{Input, Output};
@@ -16,8 +17,13 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
     pub(super) async fn read_page(&mut self, mut answer: Answer) -> Output {
         let encoding = answer.encoding();
         let mut decoder = ListFrames::new(encoding, self.informer.settings.document_bytes_max);
+        let mut asked = false;
         loop {
-            match answer.chunk().await {
+            let chunk = match &mut self.ahead {
+                Some(ahead) => ahead.meanwhile(answer.chunk()).await,
+                None => answer.chunk().await,
+            };
+            match chunk {
                 Err(error) => return self.fail(error, Input::Failed),
                 Ok(None) => break,
                 Ok(Some(chunk)) => {
@@ -28,6 +34,9 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
             loop {
                 match decoder.next() {
                     Ok(Some(item)) => {
+                        if !std::mem::replace(&mut asked, true) {
+                            self.ask_ahead(&decoder);
+                        }
                         self.stage_item(&item, encoding);
                         if let Some(error) = self.decoder.refused.take() {
                             return self.fail(error, Input::Refused);
@@ -46,6 +55,14 @@ impl<K: Send + Sync + 'static> Reflector<'_, K> {
                 let continue_token = metadata.continue_token.filter(|token| !token.is_empty());
                 self.step(Input::Page { resource_version, continue_token })
             }
+        }
+    }
+
+    /// Asks for the next page, if the one whose items begin to come says that there's one.
+    fn ask_ahead(&mut self, decoder: &ListFrames) {
+        let token = decoder.metadata().and_then(|metadata| metadata.continue_token).filter(|token| !token.is_empty());
+        if let Some(request) = token.and_then(|token| self.state.page_after(&token)) {
+            self.ahead = Some(Ahead::ask(self.informer, self.part.namespace(), request));
         }
     }
 

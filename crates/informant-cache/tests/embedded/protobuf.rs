@@ -75,13 +75,13 @@ where
         let later = create(&second).await;
         for _ in 0..2 {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let listed = api.list(&ListParams::default()).await.unwrap().items;
+            let listed = Api::<K>::all(client(server)).list(&ListParams::default()).await.unwrap().items;
             let names: Vec<_> = listed.iter().map(|object| object.meta().name.clone()).collect();
             assert!(names.contains(&later.meta().name) || names.len() < 2, "{names:?}");
             for lister in [full.lister(), packed.lister(), json.lister()] {
                 for object in &listed {
-                    let name = object.meta().name.as_deref().unwrap();
-                    let found = held(&lister).into_iter().find(|held| held["metadata"]["name"] == name);
+                    let uid = object.meta().uid.as_deref().unwrap();
+                    let found = held(&lister).into_iter().find(|held| held["metadata"]["uid"] == uid);
                     assert_eq!(found.unwrap_or_default(), value(object), "stream: {stream}");
                 }
                 assert_eq!(lister.len(), listed.len());

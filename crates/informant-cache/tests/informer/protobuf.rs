@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ApiResource;
 use tokio_util::sync::CancellationToken;
 
-use crate::scripted::{Server, keys, next, object, show};
+use crate::scripted::{InForm, Server, keys, next, object, show};
 
 const BOTH: &str = "application/vnd.kubernetes.protobuf, application/json";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
@@ -95,7 +95,7 @@ async fn lists_and_watches_come_as_protobuf_in_chunks_cut_anywhere() {
     for size in [1, 7, 10_000] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         let mut events = informer.subscribe();
         factory.start(&cancel).unwrap();
         let page = asked(&mut server).await.open();
@@ -128,7 +128,7 @@ async fn lists_and_watches_come_as_protobuf_in_chunks_cut_anywhere() {
 async fn initial_events_end_with_their_bookmark_in_protobuf_too() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().build();
-    let informer = factory.informer::<ConfigMap>().packed();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let request = asked(&mut server).await;
     assert_eq!(request.what(), "STREAM");
@@ -146,35 +146,32 @@ async fn initial_events_end_with_their_bookmark_in_protobuf_too() {
 /// A proxy, or one of several servers, may write another form than the last did.
 #[tokio::test(start_paused = true)]
 async fn each_answer_is_read_by_what_it_says_of_itself() {
-    for packed in [false, true] {
-        let (mut server, cancel) = (Server::new(), CancellationToken::new());
-        let factory = server.factory();
-        let builder = factory.informer::<ConfigMap>();
-        let informer = if packed { builder.packed() } else { builder.full() };
-        factory.start(&cancel).unwrap();
-        asked(&mut server).await.answer(200, list("10", "more", &[config_map("a", 1)]));
-        let request = server.request().await;
-        assert_eq!((request.query["continue"].as_str(), request.header("accept")), ("more", BOTH));
-        request.list("10", &[object("b", 2)]);
-        let request = server.request().await;
-        assert_eq!(request.header("accept"), BOTH);
-        let watch = request.open();
-        watch.event("MODIFIED", &object("a", 11));
-        holds(&informer, &["a@11", "b@2"]).await;
-        watch.end();
-        let watch = asked(&mut server).await.open();
-        watch.bytes([event("MODIFIED", "b", 12), event("ADDED", "c", 13)].concat());
-        holds(&informer, &["a@11", "b@12", "c@13"]).await;
-        // What's unchanged isn't announced, whatever form it comes in.
-        let mut events = informer.subscribe();
-        events.wait_initial().await.unwrap();
-        watch.bytes(frame("ERROR", &status(26, "Expired")));
-        asked(&mut server).await.answer(200, list("30", "", &[config_map("a", 11), config_map("b", 21)]));
-        assert_eq!(next(&mut events).await, "web/b@12>21");
-        assert_eq!(next(&mut events).await, "-?web/c@13");
-        holds(&informer, &["a@11", "b@21"]).await;
-        factory.shutdown().await;
-    }
+    let (mut server, cancel) = (Server::new(), CancellationToken::new());
+    let factory = server.factory();
+    let informer = factory.informer::<ConfigMap>().kept();
+    factory.start(&cancel).unwrap();
+    asked(&mut server).await.answer(200, list("10", "more", &[config_map("a", 1)]));
+    let request = server.request().await;
+    assert_eq!((request.query["continue"].as_str(), request.header("accept")), ("more", BOTH));
+    request.list("10", &[object("b", 2)]);
+    let request = server.request().await;
+    assert_eq!(request.header("accept"), BOTH);
+    let watch = request.open();
+    watch.event("MODIFIED", &object("a", 11));
+    holds(&informer, &["a@11", "b@2"]).await;
+    watch.end();
+    let watch = asked(&mut server).await.open();
+    watch.bytes([event("MODIFIED", "b", 12), event("ADDED", "c", 13)].concat());
+    holds(&informer, &["a@11", "b@12", "c@13"]).await;
+    // What's unchanged isn't announced, whatever form it comes in.
+    let mut events = informer.subscribe();
+    events.wait_initial().await.unwrap();
+    watch.bytes(frame("ERROR", &status(26, "Expired")));
+    asked(&mut server).await.answer(200, list("30", "", &[config_map("a", 11), config_map("b", 21)]));
+    assert_eq!(next(&mut events).await, "-?web/c@13");
+    assert_eq!(next(&mut events).await, "web/b@12>21");
+    holds(&informer, &["a@11", "b@21"]).await;
+    factory.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,7 +179,7 @@ async fn a_server_that_refuses_to_be_asked_is_asked_for_json_at_once_and_from_th
     for code in [406, 415] {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         factory.start(&cancel).unwrap();
         asked(&mut server).await.fail(code, "NotAcceptable");
         let request = tokio::time::timeout(Duration::from_millis(1), server.request()).await.unwrap();
@@ -205,7 +202,7 @@ async fn json_is_asked_for_by_those_who_cannot_read_protobuf_or_do_not_want_it()
     let resource = ApiResource::erase::<ConfigMap>(&());
     let _dynamic = factory.dynamic(resource).full();
     let _metadata = factory.metadata::<ConfigMap>().full();
-    let informer = factory.informer::<ConfigMap>().json().full();
+    let informer = factory.informer::<ConfigMap>().json().kept();
     factory.start(&cancel).unwrap();
     let mut accepted = Vec::new();
     for _ in 0..3 {
@@ -239,7 +236,7 @@ async fn what_is_broken_is_told_and_asked_for_again() {
     for (body, shown) in lists {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         factory.start(&cancel).unwrap();
         asked(&mut server).await.answer(200, body);
         let again = asked(&mut server).await;
@@ -260,7 +257,7 @@ async fn a_watch_that_is_broken_goes_on_where_it_was() {
     {
         let (mut server, cancel) = (Server::new(), CancellationToken::new());
         let factory = server.factory();
-        let informer = factory.informer::<ConfigMap>().full();
+        let informer = factory.informer::<ConfigMap>().kept();
         factory.start(&cancel).unwrap();
         asked(&mut server).await.answer(200, list("10", "", &[config_map("a", 1)]));
         let watch = asked(&mut server).await.open();
@@ -278,7 +275,7 @@ async fn a_watch_that_is_broken_goes_on_where_it_was() {
 async fn an_object_that_cannot_be_taken_in_is_named_and_the_others_are_there() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).document_bytes_max(20_000).build();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     let head = |name: &str| field(1, [field(1, name), field(3, "web"), field(6, "5")].concat());
     let broken = [head("broken"), field(2, [field(1, "key"), field(2, [0xff, 0xfe])].concat())].concat();
@@ -303,7 +300,7 @@ async fn an_object_that_cannot_be_taken_in_is_named_and_the_others_are_there() {
 async fn an_error_in_protobuf_is_understood() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     asked(&mut server).await.answer(403, status(19, "Forbidden"));
     let state = informer.wait_state(|state| matches!(state, InformerState::Forbidden { .. })).await;
@@ -317,7 +314,7 @@ async fn an_error_in_protobuf_is_understood() {
 async fn a_live_read_takes_protobuf_too() {
     let mut server = Server::new();
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     let key = ObjectKey::namespaced("web", "a");
     for (body, works) in
         [(envelope("ConfigMap", &config_map("a", 7)), true), (envelope("ConfigMap", &config_map("b", 7)), false)]
@@ -339,7 +336,7 @@ async fn a_live_read_takes_protobuf_too() {
 async fn events_about_another_kind_are_no_news() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.factory();
-    let informer = factory.informer::<ConfigMap>().full();
+    let informer = factory.informer::<ConfigMap>().kept();
     factory.start(&cancel).unwrap();
     asked(&mut server).await.answer(200, list("10", "", &[config_map("a", 1)]));
     let watch = asked(&mut server).await.open();
@@ -349,4 +346,58 @@ async fn events_about_another_kind_are_no_news() {
     assert_eq!(asked(&mut server).await.what(), "WATCH 60");
     assert_eq!((keys(&informer), informer.status().counters.unexpected), (vec!["web/a".to_owned()], 2));
     factory.shutdown().await;
+}
+
+/// Of a list the next page is on its way while the one at hand is still coming, in either form.
+#[tokio::test(start_paused = true)]
+async fn the_next_page_is_asked_for_as_soon_as_its_token_is_seen() {
+    for protobuf in [true, false] {
+        let page = |token: &str, name: &str| {
+            if protobuf {
+                list("10", token, &[config_map(name, 1)])
+            } else {
+                // As API servers write it, the metadata first.
+                let metadata = format!(r#"{{"resourceVersion":"10","continue":"{token}"}}"#);
+                let item = object(name, 1);
+                let list =
+                    format!(r#"{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{metadata},"items":[{item}]}}"#);
+                list.into_bytes()
+            }
+        };
+        let next = async |server: &mut Server| {
+            let request = if protobuf { asked(server).await } else { server.request().await };
+            (request.query.get("continue").cloned().unwrap_or_default(), request)
+        };
+        let (mut server, cancel) = (Server::new(), CancellationToken::new());
+        let factory = server.factory();
+        let informer = factory.informer::<ConfigMap>().kept();
+        factory.start(&cancel).unwrap();
+        let body = page("second", "a");
+        let (start, end) = body.split_at(body.len() - 2);
+        let first = next(&mut server).await.1.open();
+        first.bytes(start);
+        let (token, second) = next(&mut server).await;
+        assert_eq!(token, "second");
+        second.answer(200, page("third", "b"));
+        assert!(server.is_quiet_for(Duration::from_secs(10)).await, "one page ahead and no more");
+        first.bytes(end);
+        first.end();
+        let (token, third) = next(&mut server).await;
+        assert_eq!(token, "third");
+        // A page that breaks off takes the one that was asked for after it along.
+        let third = third.open();
+        let body = page("fourth", "c");
+        third.bytes(&body[..body.len() - 2]);
+        let (token, fourth) = next(&mut server).await;
+        assert_eq!(token, "fourth");
+        fourth.answer(200, page("", "d"));
+        third.cut();
+        let (token, again) = next(&mut server).await;
+        assert_eq!(token, "");
+        assert!(informer.lister().is_empty());
+        again.answer(200, page("", "e"));
+        assert_eq!(next(&mut server).await.1.what(), "WATCH 10");
+        holds(&informer, &["e@1"]).await;
+        factory.shutdown().await;
+    }
 }
