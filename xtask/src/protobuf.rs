@@ -60,10 +60,15 @@ fn check() -> Result<(), Failure> {
     let path = directory.join("protobuf-cases.txt");
     let mut file = File::create(&path).map_err(Failure::file(&path))?;
     std::io::Write::write_all(&mut file, &go(&["cases", "11", "20"])?).map_err(Failure::file(&path))?;
-    let status = Command::new("cargo")
-        .args(["test", "--package", "informant-apiserver", "--lib", "protobuf::tests::objects"])
-        .env("INFORMANT_PROTOBUF_CASES", &path)
-        .status()
-        .map_err(|error| Failure::Missing(format!("cargo can't be started: {error}")))?;
-    if status.success() { Ok(()) } else { Err(Failure::Failed("the decoder and Go differ".to_owned())) }
+    for package in ["informant-apiserver", "informant-cache"] {
+        let status = Command::new("cargo")
+            .args(["test", "--package", package, "--lib", "protobuf::tests::objects"])
+            .env("INFORMANT_PROTOBUF_CASES", &path)
+            .status()
+            .map_err(|error| Failure::Missing(format!("cargo can't be started: {error}")))?;
+        if !status.success() {
+            return Err(Failure::Failed(format!("the decoder of {package} and Go differ")));
+        }
+    }
+    Ok(())
 }

@@ -19,6 +19,7 @@ fn pod(number: usize) -> Value {
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
         {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}},
     ]}});
+    let conditions = ["Initialized", "Ready", "ContainersReady", "PodScheduled"].map(condition);
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
@@ -46,7 +47,7 @@ fn pod(number: usize) -> Value {
         },
         "status": {
             "phase": "Running", "hostIP": "10.0.0.17", "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}], "startTime": "2026-01-02T03:04:05Z", "qosClass": "Burstable",
-            "conditions": ["Initialized", "Ready", "ContainersReady", "PodScheduled"].map(condition),
+            "conditions": conditions,
             "containerStatuses": [{"name": "main", "ready": true, "started": true, "restartCount": 1, "image": "registry.example.org/web/frontend:1.2.3",
                 "imageID": "registry.example.org/web/frontend@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
                 "containerID": "containerd://0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",

@@ -34,8 +34,7 @@ pub(crate) struct Message {
 /// One field.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// The tags of the messages that it's embedded in, the outermost first. Most often none.
-    pub(crate) via: Box<[u32]>,
+    /// Its number in the message that it's a field of: of an embedded one, perhaps.
     pub(crate) tag: u32,
     /// Its name in JSON.
     pub(crate) name: &'static str,
@@ -134,7 +133,7 @@ impl Table {
         let message = |(number, own): (u32, &Vec<Line>)| {
             let types = types.get(&number).and_then(|name| name.split_once(' '));
             let mut message = Flat { lines: &lines, fields: Vec::new(), tags: Vec::new() };
-            message.add(own, &[]);
+            message.add(own);
             message.finish(types)
         };
         let messages = (0_u32..).zip(&lines).map(message).collect();
@@ -167,14 +166,6 @@ impl Message {
     /// The field of this name in JSON.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
-    }
-
-    /// The field of this tag that isn't embedded.
-    pub(crate) fn field_at(&self, tag: u32) -> Option<&Field> {
-        match self.target(0, tag) {
-            Target::Field(position) => self.fields.get(usize::from(position)),
-            Target::Embedded(_) | Target::Unknown => None,
-        }
     }
 
     /// What a tag means, in the message itself (0) or in an embedded one.
@@ -262,7 +253,7 @@ impl Line {
         }
     }
 
-    fn field(&self, via: &[u32]) -> Field {
+    fn field(&self) -> Field {
         let shape = match self.flags.trim_start_matches(['o', 'z']) {
             "*" => Shape::Pointer,
             "[" => Shape::List,
@@ -270,7 +261,6 @@ impl Line {
             _ => Shape::One,
         };
         Field {
-            via: via.into(),
             tag: self.tag,
             name: self.name,
             shape,
@@ -290,18 +280,18 @@ struct Flat<'l> {
 
 impl Flat<'_> {
     /// Adds the fields of a message; gives the position of its tags.
-    fn add(&mut self, own: &[Line], via: &[u32]) -> usize {
+    fn add(&mut self, own: &[Line]) -> usize {
         let position = self.tags.len();
         self.tags.push(Vec::new());
         for line in own {
             let target = match line.embedded().and_then(|number| self.lines.get(number as usize)) {
                 Some(inner) => {
-                    let inner = self.add(inner, &[via, &[line.tag]].concat());
+                    let inner = self.add(inner);
                     u8::try_from(inner).map_or(Target::Unknown, Target::Embedded)
                 }
                 None if self.fields.len() >= FIELDS_MAX => Target::Unknown,
                 None => {
-                    self.fields.push(line.field(via));
+                    self.fields.push(line.field());
                     u8::try_from(self.fields.len() - 1).map_or(Target::Unknown, Target::Field)
                 }
             };
@@ -338,7 +328,8 @@ mod tests {
                 .split(';')
                 .filter(|field| !field.is_empty() && field.split(' ').nth(2) != Some("e"))
                 .count();
-            assert_eq!(message.fields.iter().filter(|field| field.via.is_empty()).count(), own, "{line}");
+            let found = message.tags[0].iter().filter(|target| matches!(target, Target::Field(_))).count();
+            assert_eq!(found, own, "{line}");
             assert!(message.fields.len() <= FIELDS_MAX);
             for field in &message.fields {
                 if let Kind::Message(number)
@@ -364,14 +355,12 @@ mod tests {
         let field = |name: &str| spec.field(name).expect(name);
         assert_eq!((field("replicas").shape, field("replicas").kind), (Shape::Pointer, Kind::Int32));
         assert_eq!((field("minReadySeconds").shape, field("minReadySeconds").omit_empty), (Shape::One, true));
-        assert_eq!(spec.field_at(1).expect("tag 1").name, "replicas");
+        assert_eq!(spec.target(0, field("replicas").tag), Target::Field(0));
         let pod = inner(inner(spec, "template"), "spec");
         let volume = inner(pod, "volumes");
-        assert_eq!(
-            (&*volume.field("secret").expect("a source").via, volume.field("name").expect("name").tag),
-            (&[2][..], 1)
-        );
-        assert!(volume.field_at(2).is_none());
+        assert_eq!((volume.target(0, 1), volume.target(0, 2)), (Target::Field(0), Target::Embedded(1)));
+        let secret = volume.field("secret").expect("a source");
+        assert!(matches!(volume.target(1, secret.tag), Target::Field(_)));
     }
 
     /// What's read of the metadata of any kind relies on it.
@@ -383,7 +372,7 @@ mod tests {
             let Some(list) = table.kind(api_version, &format!("{kind}List")) else { continue };
             let object = table.message(*number).expect(name);
             let Some(metadata) = object.field("metadata") else { continue };
-            assert_eq!((metadata.tag, &*metadata.via), (1, &[][..]), "{name}");
+            assert_eq!(metadata.tag, 1, "{name}");
             let Kind::Message(number) = metadata.kind else { panic!("{name}") };
             let metadata = table.message(number).expect(name);
             for (field, tag) in [

@@ -173,6 +173,7 @@ pub(crate) fn put_varint(mut number: u64, out: &mut Vec<u8>) {
 }
 
 /// Writes a field that holds text, bytes or a message.
+#[cfg(test)]
 pub(crate) fn put_bytes(tag: u32, bytes: &[u8], out: &mut Vec<u8>) {
     put_varint(u64::from(tag) << 3 | 2, out);
     put_varint(bytes.len() as u64, out);

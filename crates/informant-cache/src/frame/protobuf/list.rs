@@ -116,7 +116,7 @@ impl ListDecoder {
                 Place::Magic => self.read_magic()?,
                 Place::BetweenFields => self.enter_field()?,
                 Place::Item(left) => {
-                    let part = self.take(left)?;
+                    let part = self.take(left);
                     let left = left - part.len() as u64;
                     if left == 0 {
                         self.place = Place::BetweenFields;
@@ -126,12 +126,12 @@ impl ListDecoder {
                     self.item.push(&part);
                 }
                 Place::Kept(keep, left) => {
-                    let part = self.take(left)?;
+                    let part = self.take(left);
                     self.kept.extend_from_slice(&part);
                     self.place = Place::Kept(keep, left - part.len() as u64);
                 }
                 Place::Skipped(left) => {
-                    let part = self.take(left)?;
+                    let part = self.take(left);
                     self.place = Place::Skipped(left - part.len() as u64);
                 }
             }
@@ -251,9 +251,9 @@ impl ListDecoder {
     }
 
     /// What the chunk holds of the next so many bytes.
-    fn take(&mut self, left: u64) -> Result<Bytes, FrameError> {
+    fn take(&mut self, left: u64) -> Bytes {
         let there = usize::try_from(left).unwrap_or(usize::MAX).min(self.chunk.len());
-        Ok(self.chunk.split_to(there))
+        self.chunk.split_to(there)
     }
 
     /// Counts bytes of the list's message.
