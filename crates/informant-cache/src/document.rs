@@ -93,7 +93,8 @@ impl<'a> Document<'a> {
     pub(crate) fn matches(&self, selector: &Selector) -> bool {
         if let Encoding::Protobuf(_) = self.encoding {
             let metadata = Metadata::read(self.bytes).unwrap_or_default();
-            return selector.matches(|key| metadata.labels().find(|(label, _)| *label == key).map(|(_, value)| value));
+            let value = |key: &str| metadata.labels().filter(|(label, _)| *label == key).last().map(|(_, value)| value);
+            return selector.matches(value);
         }
         let labels = self.json_labels().unwrap_or_default();
         selector.matches(|key| labels.get(key).map(String::as_str))

@@ -49,6 +49,10 @@ impl<V: Projection> Representation<V> for Projected<V> {
     fn shared_bytes(&self) -> usize {
         self.strings.bytes()
     }
+
+    fn takes_protobuf(&self) -> bool {
+        true
+    }
 }
 
 impl<V> fmt::Debug for Projected<V> {
