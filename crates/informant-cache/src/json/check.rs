@@ -92,7 +92,8 @@ impl<'a> Check<'a> {
         let mut has_metadata = false;
         self.fields(|check, name| {
             if name != b"metadata" {
-                return check.any();
+                // See `any_object`.
+                return if name.starts_with(b"$") { None } else { check.any() };
             }
             // Of this type no field may come twice.
             let is_first = !std::mem::replace(&mut has_metadata, true);
