@@ -47,10 +47,12 @@ pub(crate) enum Owners {
 
 /// The keys of the owners of an object, before and after.
 pub(crate) fn owner_keys<C: Metadata>(event: &Event<C>, kind: &OwnerKind, which: Owners) -> Vec<ObjectKey> {
+    // Of the key and not of the object, which may be a projection that leaves its namespace out.
+    let namespace = event.key().namespace();
     both_states(event, |object: &C| {
         let owners = object.owners().into_iter();
         let told = owners.filter(|owner| (owner.controller || which == Owners::Every) && kind.matches(owner));
-        told.map(|owner| kind.key(&owner, object.namespace())).collect()
+        told.map(|owner| kind.key(&owner, namespace)).collect()
     })
 }
 

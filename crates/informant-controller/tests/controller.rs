@@ -8,7 +8,7 @@ use std::{
 };
 
 use informant_apiserver::ApiServer;
-use informant_cache::{InformerFactory, Lister, ObjectKey};
+use informant_cache::{InformerFactory, Lister, ObjectKey, Projection};
 use informant_controller::{
     Action, Controller, ControllerPhase, Manager, ManagerError, ManagerHandle, Predicate, ReconcileError, Request,
     add_finalizer, finalizer_patch, has_finalizer, remove_finalizer, set_controller_reference, set_owner_reference,
@@ -17,6 +17,7 @@ use k8s_openapi::{
     ByteString,
     api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apimachinery::pkg::apis::meta::v1::OwnerReference,
 };
 use kube::{
     Api, Client, CustomResource, CustomResourceExt, Resource,
@@ -272,6 +273,48 @@ async fn a_cluster_scoped_owner_is_found_without_a_namespace() {
     create(&config(&client), child).await;
     settle().await;
     assert_eq!(take(&log), ["default"]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_may_keep_projections_of_its_objects_and_of_what_they_own() {
+    #[derive(Projection)]
+    #[projection(api_version = "v1", kind = "ConfigMap")]
+    struct Parent {}
+    #[derive(Projection)]
+    #[projection(api_version = "v1", kind = "Secret")]
+    struct Child {
+        #[projection(path = "metadata.ownerReferences")]
+        owners: Vec<OwnerReference>,
+    }
+    #[derive(Projection)]
+    #[projection(api_version = "v1", kind = "ServiceAccount")]
+    struct Account {
+        #[projection(path = "metadata.labels[\"app\"]")]
+        app: Option<String>,
+    }
+    let client = client();
+    only_default(&client).await;
+    let owner = create(&config(&client), named("owner")).await;
+    let log = Log::default();
+    let manager = Manager::new(client.clone());
+    let lister = manager.factory().projection::<Parent>().projected().lister();
+    let controller = Controller::of_projection::<Parent>("parents")
+        .owns_projection::<Child>()
+        .watches_projection(|account: &Account| account.app.iter().map(|name| key(name)).collect())
+        .reconcile((Arc::clone(&log), lister), note::<Parent>);
+    let running = Running::start(manager.controller(controller)).await;
+    assert_eq!(take(&log), ["default/owner"]);
+    let mut child: Secret = named("child");
+    set_controller_reference(&owner, &mut child).unwrap();
+    create(&secrets(&client), child).await;
+    settle().await;
+    assert_eq!(take(&log), ["default/owner"]);
+    let mut account: ServiceAccount = named("mine");
+    account.metadata.labels = Some(BTreeMap::from([("app".to_owned(), "other".to_owned())]));
+    create(&Api::default_namespaced(client.clone()), account).await;
+    settle().await;
+    assert_eq!(take(&log), ["default/other (gone)"]);
     running.stop().await;
 }
 

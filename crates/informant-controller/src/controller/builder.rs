@@ -93,8 +93,8 @@ impl<K: Metadata + Send + Sync + 'static> ControllerBuilder<K> {
         self.owns_source(source::full_informer::<C>(), Vec::new(), Owners::Every)
     }
 
-    /// As [`owns`](Self::owns), for objects kept as a projection. It has to keep `metadata.ownerReferences`; without them an
-    /// event concerns nobody.
+    /// As [`owns`](Self::owns), for objects kept as a projection. It has to keep `metadata.ownerReferences`, as a
+    /// `Vec<OwnerReference>`; without them an event concerns nobody.
     pub fn owns_projection<V: Projection>(self) -> Self {
         self.owns_source(source::projected_informer::<V>(), Vec::new(), Owners::Controller)
     }
