@@ -1,12 +1,15 @@
 //! An informer of ours, in each of its forms.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use informant_cache::{Cluster, InformerBuilder, InformerFactory, Metadata, SharedInformer};
+use informant_cache::{Cluster, InformerBuilder, InformerFactory, Metadata, Projection, SharedInformer};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ApiResource;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -15,12 +18,43 @@ use crate::Problem;
 use crate::client::{ClientArgs, Seen, phases, prepare};
 use crate::measure::{Span, peak, processor, resident, settle};
 
+/// What a controller that places and routes needs of a Pod.
+#[derive(Projection)]
+#[projection(api_version = "v1", kind = "Pod")]
+#[allow(dead_code, reason = "it's kept, not read")]
+struct SlimPod {
+    #[projection(path = "metadata.name")]
+    name: String,
+    #[projection(path = "metadata.namespace")]
+    namespace: Arc<str>,
+    #[projection(path = "metadata.uid")]
+    uid: String,
+    #[projection(path = "metadata.resourceVersion")]
+    resource_version: String,
+    #[projection(path = "metadata.labels")]
+    labels: BTreeMap<Arc<str>, Arc<str>>,
+    #[projection(path = "metadata.ownerReferences")]
+    owners: Vec<OwnerReference>,
+    #[projection(path = "spec.nodeName")]
+    node: Option<Arc<str>>,
+    #[projection(path = "spec.serviceAccountName")]
+    service_account: Option<Arc<str>>,
+    #[projection(path = "spec.containers[*].image")]
+    images: Vec<Arc<str>>,
+    #[projection(path = "status.phase")]
+    phase: Option<Arc<str>>,
+    #[projection(path = "status.podIP")]
+    ip: Option<String>,
+    #[projection(path = "status.conditions[type=Ready].status")]
+    ready: Option<Arc<str>>,
+}
+
 /// Measures it.
 ///
 /// # Errors
 /// If it can't be made, doesn't sync or the server can't be reached.
 pub async fn run(args: ClientArgs) -> Result<Value, Problem> {
-    let cluster = Cluster::from_config(args.config()?)?;
+    let cluster = Cluster::from_config(args.config().await?)?;
     let factory = InformerFactory::builder(&cluster).watch_list(args.watch_list).build();
     match args.kind.as_str() {
         "pods" => pods(&args, &factory).await,
@@ -49,6 +83,9 @@ async fn pods(args: &ClientArgs, factory: &InformerFactory) -> Result<Value, Pro
     if args.form == "metadata" {
         return typed::<Pod>(args, factory).await;
     }
+    if args.form == "projected" {
+        return measure(args, factory, factory.projection::<SlimPod>().projected()).await;
+    }
     let informer = kept(args, factory.informer::<Pod>())?;
     let index = args.index.then(|| informer.index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone()));
     let found = measure(args, factory, informer).await;
@@ -58,7 +95,7 @@ async fn pods(args: &ClientArgs, factory: &InformerFactory) -> Result<Value, Pro
 
 async fn typed<K>(args: &ClientArgs, factory: &InformerFactory) -> Result<Value, Problem>
 where
-    K: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+    K: kube::Resource<DynamicType = ()> + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
     if args.form == "metadata" {
         return measure(args, factory, factory.metadata::<K>().full()).await;
@@ -70,10 +107,12 @@ where
 /// The informer of the form that's asked for.
 fn kept<K>(args: &ClientArgs, builder: InformerBuilder<K>) -> Result<SharedInformer<K>, Problem>
 where
-    K: kube::Resource + DeserializeOwned + Send + Sync + 'static,
+    K: kube::Resource + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
     match args.form.as_str() {
         "full" => Ok(builder.full()),
+        "packed" => Ok(builder.packed()),
+        "raw" => Ok(builder.raw()),
         other => Err(format!("there's no form {other} of {}", args.kind).into()),
     }
 }
@@ -103,10 +142,12 @@ where
     }
     let sync = span.end();
     settle().await;
-    let (resident, status) = (resident(), informer.status());
+    let (resident, status, held) = (resident(), informer.status(), informer.memory().total());
     let phases =
         phases(args, &seen, |version| informer.status().resource_version.parse().is_ok_and(|at: u64| at >= version))
             .await?;
+    settle().await;
+    let resident_after = crate::measure::resident();
     let counters = informer.status().counters;
     cancel.cancel();
     factory.shutdown().await;
@@ -116,7 +157,8 @@ where
         "objects": status.objects,
         "sync": sync,
         "resident_bytes": resident,
-        "held_bytes": status.bytes,
+        "resident_after_bytes": resident_after,
+        "held_bytes": held,
         "watch": phases["watch"],
         "relist": phases["relist"],
         "peak_bytes": peak(),

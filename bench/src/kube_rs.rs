@@ -28,7 +28,7 @@ use crate::measure::{Span, peak, processor, resident, settle};
 /// # Errors
 /// If it can't be made, doesn't sync or the server can't be reached.
 pub async fn run(args: ClientArgs) -> Result<Value, Problem> {
-    let client = Client::try_from(args.config()?)?;
+    let client = Client::try_from(args.config().await?)?;
     match args.kind.as_str() {
         "pods" => measure::<Pod>(&args, Api::all(client), ()).await,
         "nodes" => measure::<Node>(&args, Api::all(client), ()).await,

@@ -6,9 +6,11 @@ pub mod client;
 pub mod control;
 pub mod corpus;
 pub mod discard;
+pub mod fill;
 pub mod informant;
 pub mod kube_rs;
 pub mod measure;
+pub mod reads;
 pub mod serve;
 
 use std::process::ExitCode;
@@ -35,6 +37,10 @@ enum Program {
     KubeRs(client::ClientArgs),
     /// A client that throws away what it gets
     Discard(client::ClientArgs),
+    /// Writes the objects to a real server
+    Fill(client::ClientArgs),
+    /// Reads of a cache
+    Reads(client::ClientArgs),
 }
 
 /// Runs the program that the command line names.
@@ -45,6 +51,8 @@ pub fn main() -> ExitCode {
         Program::Informant(args) => client::run(|| informant::run(args)),
         Program::KubeRs(args) => client::run(|| kube_rs::run(args)),
         Program::Discard(args) => client::run(|| discard::run(args)),
+        Program::Fill(args) => client::run(|| fill::run(args)),
+        Program::Reads(args) => reads::run(&args),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 //! Nothing here is part of the product: it builds the real control plane that the embedded server is compared with,
 //! and runs what must hold before a change lands.
 
+mod bench;
 mod ci;
 mod failure;
 mod http;
@@ -19,6 +20,7 @@ use failure::Failure;
 const HELP: &str = "\
 Commands for people who work on Informant
 
+  cargo xtask bench [--full]    Informant beside kube-rs and client-go: time, memory, events per second; --help has the rest
   cargo xtask ci [STEP...]      everything that must hold before a change lands, or the named steps; --list names them
   cargo xtask oracle COMMAND    a real Kubernetes control plane on loopback; alone it lists its commands
   cargo xtask protobuf COMMAND  the table by which protobuf bodies are read: write it, or check it with Go's own types
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Result<(), Failure> {
     match arguments.split_first() {
         Some((command, rest)) => match command.as_str() {
+            "bench" => bench::run(rest),
             "ci" => ci::run(rest),
             "oracle" => oracle::run(rest),
             "protobuf" => protobuf::run(rest),

@@ -85,6 +85,13 @@ pub struct WatchArgs {
     /// Print the synced state and end
     #[arg(long)]
     pub once: bool,
+    /// How to keep the objects in memory
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Full)]
+    pub representation: Form,
+    /// Say on standard error, once synced and at the end, what it took and what's held: a line of JSON with objects,
+    /// sync_seconds, user_cpu_seconds, held_bytes, resident_bytes, peak_bytes, events, events_per_second
+    #[arg(long)]
+    pub stats: bool,
     /// Kubeconfig file; without it and --server, KUBECONFIG, ~/.kube/config or the pod's service account
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
@@ -102,6 +109,21 @@ pub enum Output {
     Json,
     /// The key alone
     Name,
+    /// Nothing
+    None,
+}
+
+/// How `informant watch` keeps objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Whole
+    Full,
+    /// As compressed bytes
+    Packed,
+    /// As bytes
+    Raw,
+    /// Their metadata only
+    Metadata,
 }
 
 /// `90`, `90s`, `2m`, `1h` or `500ms`.

@@ -162,6 +162,84 @@ fn watch_tells_each_event_and_what_changed() {
     assert!(watch.child.wait().unwrap().success());
 }
 
+/// What's printed is the same in each form but for `managedFields`, and of metadata what metadata holds.
+#[test]
+fn watch_keeps_objects_in_each_form_and_says_what_it_took() {
+    let (_server, url) = server();
+    create_config_map(&url, "one", "a");
+    create_config_map(&url, "two", "b");
+    let watch = |form: &str, output: &str| {
+        let (output, out, err) = run(&[
+            "watch",
+            "cm",
+            "--once",
+            "--stats",
+            "-l",
+            "team",
+            "--representation",
+            form,
+            "-o",
+            output,
+            "--server",
+            &url,
+        ]);
+        assert!(output.status.success(), "{err}");
+        (out, err)
+    };
+    let objects = |out: &str| -> Vec<Value> {
+        out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["object"].take()).collect()
+    };
+    let full = objects(&watch("full", "json").0);
+    assert_eq!(full.len(), 2);
+    for form in ["packed", "raw"] {
+        assert_eq!(objects(&watch(form, "json").0), full, "{form}");
+    }
+    let metadata = objects(&watch("metadata", "json").0);
+    assert_eq!((&metadata[0]["metadata"]["labels"], &metadata[0]["data"]), (&json!({"team": "a"}), &Value::Null));
+    let (out, err) = watch("packed", "none");
+    assert_eq!(out, "");
+    let lines: Vec<Value> = err.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2, "once synced and at the end: {err}");
+    for line in &lines {
+        assert_eq!(
+            (&line["objects"], &line["events"], &line["events_per_second"]),
+            (&json!(2), &json!(0), &Value::Null)
+        );
+        assert!(line["sync_seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), "{line}");
+        let bytes = |name: &str| line[name].as_u64();
+        assert!(bytes("held_bytes").is_some_and(|held| held > 0));
+        if cfg!(target_os = "linux") {
+            assert!(bytes("resident_bytes") <= bytes("peak_bytes") && bytes("resident_bytes") > bytes("held_bytes"));
+            assert!(line["user_cpu_seconds"].as_f64().is_some_and(|seconds| seconds < 60.0), "{line}");
+        }
+    }
+}
+
+#[test]
+fn watch_counts_events_also_when_it_prints_none() {
+    let (_server, url) = server();
+    create_config_map(&url, "one", "a");
+    let arguments = ["watch", "cm", "-l", "team", "-o", "none", "--stats", "--server", &url];
+    let mut watch = informant(&arguments).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stderr.take().unwrap()).lines();
+    let mut line = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(line()["objects"], 1);
+    create_config_map(&url, "two", "a");
+    create_config_map(&url, "three", "a");
+    // Named after the others: by the time that it's there, they are.
+    let mut named = Running::start(&["watch", "cm", "-l", "team", "-o", "name", "--server", &url]);
+    (0..3).for_each(|_| drop(named.line()));
+    create_config_map(&url, "last", "a");
+    assert_eq!(named.line(), "default/last");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let pid = watch.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let end = line();
+    assert_eq!((&end["objects"], &end["events"]), (&json!(4), &json!(3)));
+    assert!(end["events_per_second"].as_f64().is_some_and(|rate| rate > 0.0), "{end}");
+    assert!(watch.wait().unwrap().success());
+}
+
 #[test]
 fn watch_waits_for_a_kind_that_isnt_there_yet() {
     let (_server, url) = server();

@@ -1,14 +1,18 @@
 //! `informant watch`: an informer on any resource, and a line for each event.
 
+mod stats;
+
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use informant::cache::{EventKind, HandlerOptions, InformerState, Scope, Selector};
 use informant::prelude::*;
-use kube::api::DynamicObject;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::args::{Output, WatchArgs};
+use self::stats::Stats;
+use crate::args::{Form, Output, WatchArgs};
 use crate::changes::changed_paths;
 use crate::output::{Error, chain, line, reader_is_gone};
 use crate::resolve::{Resolved, resolve};
@@ -35,19 +39,47 @@ pub async fn run(args: WatchArgs) -> Result<(), Error> {
         resolved = find(&args, &cluster) => resolved?,
     };
     let factory = InformerFactory::new(&cluster);
-    let informer = factory.dynamic(resolved.resource.clone()).scope(scope(&args, &cluster, &resolved)?).full();
-    let ended = if args.once {
-        tokio::select! {
-            biased;
-            () = &mut stop => Ok(()),
-            ended = print_once(&args, &factory, &informer, &shutdown) => ended,
+    let scope = scope(&args, &cluster, &resolved)?;
+    let dynamic = || factory.dynamic(resolved.resource.clone()).scope(scope.clone());
+    let ended = match args.representation {
+        Form::Full => follow(&args, &factory, &dynamic().full(), &shutdown, stop).await,
+        Form::Packed => follow(&args, &factory, &dynamic().packed(), &shutdown, stop).await,
+        Form::Raw => follow(&args, &factory, &dynamic().raw(), &shutdown, stop).await,
+        Form::Metadata => {
+            let informer = factory.metadata_for(resolved.resource.clone()).scope(scope.clone()).full();
+            follow(&args, &factory, &informer, &shutdown, stop).await
         }
-    } else {
-        print_events(&args, &factory, &informer, &shutdown, stop).await
     };
     shutdown.cancel();
     factory.shutdown().await;
     ended
+}
+
+async fn follow<K: Serialize + Send + Sync + 'static>(
+    args: &WatchArgs,
+    factory: &InformerFactory,
+    informer: &SharedInformer<K>,
+    shutdown: &CancellationToken,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), Error> {
+    let mut stats = Stats::start();
+    let ended = if args.once {
+        tokio::select! {
+            biased;
+            () = &mut stop => Ok(()),
+            ended = print_once(args, factory, informer, shutdown, &mut stats) => ended,
+        }
+    } else {
+        print_events(args, factory, informer, shutdown, stop, &mut stats).await
+    };
+    say_stats(args, &stats, informer);
+    ended
+}
+
+fn say_stats<K: Send + Sync + 'static>(args: &WatchArgs, stats: &Stats, informer: &SharedInformer<K>) {
+    if args.stats {
+        eprintln!("{}", stats.line(&informer.status()));
+    }
 }
 
 /// The resource, as soon as the server has it; with `--once` an error when it hasn't.
@@ -88,11 +120,12 @@ fn scope(args: &WatchArgs, cluster: &Cluster, resolved: &Resolved) -> Result<Sco
     Ok(scope)
 }
 
-async fn print_once(
+async fn print_once<K: Serialize + Send + Sync + 'static>(
     args: &WatchArgs,
     factory: &InformerFactory,
-    informer: &SharedInformer<DynamicObject>,
+    informer: &SharedInformer<K>,
     shutdown: &CancellationToken,
+    stats: &mut Stats,
 ) -> Result<(), Error> {
     factory.start(shutdown)?;
     let trouble = async {
@@ -118,6 +151,8 @@ async fn print_once(
             return Err(format!("'{}' can't be listed: {state}{}", args.resource, grant.unwrap_or_default()).into());
         }
     }
+    stats.synced();
+    say_stats(args, stats, informer);
     let mut objects = informer.lister().list_cached();
     objects.sort_by(|a, b| a.key().cmp(b.key()));
     for object in objects {
@@ -126,23 +161,38 @@ async fn print_once(
     Ok(())
 }
 
-async fn print_events(
+async fn print_events<K: Serialize + Send + Sync + 'static>(
     args: &WatchArgs,
     factory: &InformerFactory,
-    informer: &SharedInformer<DynamicObject>,
+    informer: &SharedInformer<K>,
     shutdown: &CancellationToken,
-    mut stop: std::pin::Pin<&mut impl Future<Output = ()>>,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+    stats: &mut Stats,
 ) -> Result<(), Error> {
     let mut events = informer.subscribe_with(HandlerOptions::named("watch"));
     factory.start(shutdown)?;
     let mut states = tokio::time::interval(STATE_INTERVAL);
     let mut said = Trouble::None;
+    let mut synced = std::pin::pin!(informer.wait_synced());
+    let mut waiting = true;
     loop {
         tokio::select! {
             biased;
             () = &mut stop => return Ok(()),
+            ended = &mut synced, if waiting => {
+                waiting = false;
+                if ended.is_ok() {
+                    stats.synced();
+                    say_stats(args, stats, informer);
+                }
+            }
             event = events.next() => match event {
-                Some(event) => print(args.output, &event)?,
+                Some(event) => {
+                    if !event.is_initial() {
+                        stats.event();
+                    }
+                    print(args.output, &event)?;
+                }
                 None => return Err(format!("the informer ended: {}", informer.state()).into()),
             },
             _ = states.tick() => {
@@ -188,8 +238,9 @@ fn say_trouble(state: &InformerState, said: Trouble) -> Trouble {
     trouble
 }
 
-fn print(output: Output, event: &Event<DynamicObject>) -> Result<(), Error> {
+fn print<K: Serialize>(output: Output, event: &Event<K>) -> Result<(), Error> {
     let text = match output {
+        Output::None => return Ok(()),
         Output::Name => event.key().to_string(),
         Output::Json => json_line(event, &clock::now())?.to_string(),
         Output::Table => {
@@ -204,7 +255,7 @@ fn print(output: Output, event: &Event<DynamicObject>) -> Result<(), Error> {
 }
 
 /// The event as one JSON object: `time`, `type`, `initial`, `key`, `object`, and for an update `changed`.
-fn json_line(event: &Event<DynamicObject>, now: &str) -> Result<Value, Error> {
+fn json_line<K: Serialize>(event: &Event<K>, now: &str) -> Result<Value, Error> {
     let mut value = json!({
         "time": now,
         "type": verb(event.kind()),
@@ -218,7 +269,7 @@ fn json_line(event: &Event<DynamicObject>, now: &str) -> Result<Value, Error> {
     Ok(value)
 }
 
-fn changed(event: &Event<DynamicObject>) -> Result<Vec<String>, Error> {
+fn changed<K: Serialize>(event: &Event<K>) -> Result<Vec<String>, Error> {
     Ok(match event.old() {
         Some(old) => changed_paths(&serde_json::to_value(&*old)?, &serde_json::to_value(&*event.object())?),
         None => Vec::new(),
