@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Problem;
 use crate::client::{ClientArgs, Seen, phases, prepare};
 use crate::measure::{Span, peak, processor, resident, settle};
+use crate::wire::Wire;
 
 /// What a controller that places and routes needs of a Pod.
 #[derive(Projection)]
@@ -49,6 +50,14 @@ struct SlimPod {
     ready: Option<Arc<str>>,
 }
 
+/// What the index by node reads.
+#[derive(Projection)]
+#[projection(api_version = "v1", kind = "Pod")]
+struct OnNode {
+    #[projection(path = "spec.nodeName")]
+    node: Option<Arc<str>>,
+}
+
 /// Measures it.
 ///
 /// # Errors
@@ -56,11 +65,22 @@ struct SlimPod {
 pub async fn run(args: ClientArgs) -> Result<Value, Problem> {
     let cluster = Cluster::from_config(args.config().await?)?;
     let factory = InformerFactory::builder(&cluster).watch_list(args.watch_list).build();
+    let wire = Wire::new(&cluster, args.wire == "json");
+    let mut found = of_kind(&args, &factory, &wire).await?;
+    let answered = wire.answered();
+    if args.wire == "protobuf" && !answered.contains("protobuf") {
+        return Err(format!("{} {} was answered in {answered}", args.form, args.kind).into());
+    }
+    found["answered"] = answered.into();
+    Ok(found)
+}
+
+async fn of_kind(args: &ClientArgs, factory: &InformerFactory, wire: &Wire) -> Result<Value, Problem> {
     match args.kind.as_str() {
-        "pods" => pods(&args, &factory).await,
-        "nodes" => typed::<Node>(&args, &factory).await,
-        "endpointslices" => typed::<EndpointSlice>(&args, &factory).await,
-        "events" => typed::<Event>(&args, &factory).await,
+        "pods" => pods(args, factory, wire).await,
+        "nodes" => typed::<Node>(args, factory, wire).await,
+        "endpointslices" => typed::<EndpointSlice>(args, factory, wire).await,
+        "events" => typed::<Event>(args, factory, wire).await,
         "widgets" => {
             let resource = ApiResource {
                 group: "bench.informant.test".to_owned(),
@@ -70,37 +90,37 @@ pub async fn run(args: ClientArgs) -> Result<Value, Problem> {
                 plural: "widgets".to_owned(),
             };
             if args.form == "metadata" {
-                return measure(&args, &factory, factory.metadata_for(resource).full()).await;
+                return measure(args, factory, factory.metadata_for(resource).from(wire.clone()).full()).await;
             }
-            let informer = kept(&args, factory.dynamic(resource))?;
-            measure(&args, &factory, informer).await
+            let informer = kept(args, factory.dynamic(resource).from(wire.clone()))?;
+            measure(args, factory, informer).await
         }
         other => Err(format!("no kind is called {other}").into()),
     }
 }
 
-async fn pods(args: &ClientArgs, factory: &InformerFactory) -> Result<Value, Problem> {
+async fn pods(args: &ClientArgs, factory: &InformerFactory, wire: &Wire) -> Result<Value, Problem> {
     if args.form == "metadata" {
-        return typed::<Pod>(args, factory).await;
+        return typed::<Pod>(args, factory, wire).await;
     }
     if args.form == "projected" {
-        return measure(args, factory, factory.projection::<SlimPod>().projected()).await;
+        return measure(args, factory, factory.projection::<SlimPod>().from(wire.clone()).projected()).await;
     }
-    let informer = kept(args, factory.informer::<Pod>())?;
-    let index = args.index.then(|| informer.index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone()));
+    let informer = kept(args, factory.informer::<Pod>().from(wire.clone()))?;
+    let index = args.index.then(|| informer.index_on("node", |pod: &OnNode| pod.node.clone()));
     let found = measure(args, factory, informer).await;
     drop(index);
     found
 }
 
-async fn typed<K>(args: &ClientArgs, factory: &InformerFactory) -> Result<Value, Problem>
+async fn typed<K>(args: &ClientArgs, factory: &InformerFactory, wire: &Wire) -> Result<Value, Problem>
 where
     K: kube::Resource<DynamicType = ()> + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
     if args.form == "metadata" {
-        return measure(args, factory, factory.metadata::<K>().full()).await;
+        return measure(args, factory, factory.metadata::<K>().from(wire.clone()).full()).await;
     }
-    let informer = kept(args, factory.informer::<K>())?;
+    let informer = kept(args, factory.informer::<K>().from(wire.clone()))?;
     measure(args, factory, informer).await
 }
 

@@ -12,6 +12,7 @@ pub mod kube_rs;
 pub mod measure;
 pub mod reads;
 pub mod serve;
+mod wire;
 
 use std::process::ExitCode;
 
