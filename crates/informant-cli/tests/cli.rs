@@ -216,6 +216,7 @@ fn watch_keeps_objects_in_each_form_and_says_what_it_took() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "another process is waited for, in real time")]
 fn watch_counts_events_also_when_it_prints_none() {
     let (_server, url) = server();
     create_config_map(&url, "one", "a");

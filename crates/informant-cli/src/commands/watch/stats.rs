@@ -45,7 +45,7 @@ impl Stats {
             "objects": status.objects,
             "sync_seconds": self.synced.map(|synced| synced.duration_since(self.started).as_secs_f64()),
             "user_cpu_seconds": user_seconds(),
-            "held_bytes": status.bytes,
+            "held_bytes": status.memory.total(),
             "resident_bytes": memory("VmRSS:"),
             "peak_bytes": memory("VmHWM:"),
             "events": self.events,
