@@ -30,7 +30,7 @@
 //! What an informer promises (order, loss, staleness, late handlers) is written at [`SharedInformer`]; what it does when
 //! the server misbehaves shows in its [`InformerStatus`].
 //!
-//! The files, in the order an event travels: `request`, `frame`, `reflector` (and its state machine), `representation`,
+//! The files, in the order an event travels: `request`, `frame` (`json` and `protobuf` read what it cuts), `reflector` (and its state machine), `representation`,
 //! `intake`, `delta`, `store` and `indexer`, `event`, `handler`; `lister` and `selector` read (`live_read` asks the server), `shared_informer`,
 //! `informer_builder` and `informer_factory` hold it together, `status` tells, `availability` knows which kinds there are.
 

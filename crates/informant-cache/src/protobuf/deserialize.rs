@@ -98,7 +98,7 @@ impl<'de> Object<'de> {
     }
 
     fn fields(&self) -> Result<Fields<'de>, Error> {
-        Fields::new(self.message, self.bytes, deeper(self.depth)?, self.part, self.types)
+        Ok(Fields::new(self.message, self.bytes, deeper(self.depth)?, self.part, self.types))
     }
 }
 
@@ -111,7 +111,8 @@ impl<'de> Deserializer<'de> for Object<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_map(&mut self.fields()?)
+        let mut fields = self.fields()?;
+        visitor.visit_map(fields.find()?)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -128,7 +129,8 @@ impl<'de> Deserializer<'de> for Object<'de> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        MapAccessDeserializer::new(&mut self.fields()?).deserialize_enum(name, variants, visitor)
+        let mut fields = self.fields()?;
+        MapAccessDeserializer::new(fields.find()?).deserialize_enum(name, variants, visitor)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

@@ -32,17 +32,16 @@ struct Span {
 }
 
 impl<'de> Fields<'de> {
+    /// The fields of a message, to be [found](Self::find) first.
+    #[inline]
     pub(super) fn new(
         message: &'static Message,
         bytes: &'de [u8],
         depth: u8,
         part: Part,
         types: Option<(&'de str, &'de str)>,
-    ) -> Result<Self, Error> {
-        if u32::try_from(bytes.len()).is_err() {
-            return Err(Error::new("it's larger than four gigabytes"));
-        }
-        let mut fields = Self {
+    ) -> Self {
+        Self {
             message,
             bytes,
             spans: [Span::default(); FIELDS_MAX],
@@ -53,20 +52,27 @@ impl<'de> Fields<'de> {
             next: None,
             depth,
             part,
-        };
-        let mut embedded = 1;
-        fields.find(0, bytes, 0, &mut embedded)?;
-        fields.todo = fields.present | message.shown();
-        if part == Part::TrimmedMetadata
-            && let Some(position) = message.fields().iter().position(|field| field.name == "managedFields")
-        {
-            fields.todo &= !(1 << position);
         }
-        Ok(fields)
+    }
+
+    /// Finds the fields. It's apart from [`new`](Self::new) so that what's large isn't moved.
+    pub(super) fn find(&mut self) -> Result<&mut Self, Error> {
+        if u32::try_from(self.bytes.len()).is_err() {
+            return Err(Error::new("it's larger than four gigabytes"));
+        }
+        let mut embedded = 1;
+        self.find_in(0, self.bytes, 0, &mut embedded)?;
+        self.todo = self.present | self.message.shown();
+        if self.part == Part::TrimmedMetadata
+            && let Some(position) = self.message.fields().iter().position(|field| field.name == "managedFields")
+        {
+            self.todo &= !(1 << position);
+        }
+        Ok(self)
     }
 
     /// Finds the fields of the message, or of an embedded one that begins at `base`.
-    fn find(&mut self, tags: u8, bytes: &'de [u8], base: u32, embedded: &mut u64) -> Result<(), Error> {
+    fn find_in(&mut self, tags: u8, bytes: &'de [u8], base: u32, embedded: &mut u64) -> Result<(), Error> {
         let mut reader = Reader::new(bytes);
         let mut start = base;
         while let Some((tag, wire)) = reader.field()? {
@@ -81,7 +87,7 @@ impl<'de> Fields<'de> {
                     }
                     *embedded |= bit;
                     let bytes = wire.bytes()?;
-                    self.find(inner, bytes, end - bytes.len() as u32, embedded)?;
+                    self.find_in(inner, bytes, end - bytes.len() as u32, embedded)?;
                 }
                 Target::Unknown => {}
             }

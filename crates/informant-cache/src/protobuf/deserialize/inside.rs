@@ -25,7 +25,7 @@ pub(crate) enum Inside<'de> {
 impl<'de> Object<'de> {
     /// What the object has.
     pub(crate) fn inside(&self) -> Result<Inside<'de>, Error> {
-        Ok(Inside::Fields(Box::new(self.fields()?)))
+        boxed(self.fields()?)
     }
 }
 
@@ -91,6 +91,12 @@ impl<'de> Value<'de> {
     }
 
     fn message_inside(&self, number: u32, bytes: &'de [u8]) -> Result<Inside<'de>, Error> {
-        Ok(Inside::Fields(Box::new(self.fields(number, bytes)?)))
+        boxed(self.fields(number, bytes)?)
     }
+}
+
+fn boxed(fields: Fields<'_>) -> Result<Inside<'_>, Error> {
+    let mut fields = Box::new(fields);
+    fields.find()?;
+    Ok(Inside::Fields(fields))
 }

@@ -55,7 +55,7 @@ impl<'de> Value<'de> {
     }
 
     pub(super) fn fields(&self, number: u32, bytes: &'de [u8]) -> Result<Fields<'de>, Error> {
-        Fields::new(message(number)?, bytes, deeper(self.depth)?, self.part, None)
+        Ok(Fields::new(message(number)?, bytes, deeper(self.depth)?, self.part, None))
     }
 
     fn list<V: Visitor<'de>>(&self, kind: Kind, run: Run<'de>, visitor: V) -> Result<V::Value, Error> {
@@ -63,7 +63,8 @@ impl<'de> Value<'de> {
     }
 
     fn message<V: Visitor<'de>>(&self, number: u32, bytes: &'de [u8], visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_map(&mut self.fields(number, bytes)?)
+        let mut fields = Fields::new(message(number)?, bytes, deeper(self.depth)?, self.part, None);
+        visitor.visit_map(fields.find()?)
     }
 
     fn zero<V: Visitor<'de>>(self, kind: Kind, visitor: V) -> Result<V::Value, Error> {
@@ -213,7 +214,7 @@ impl<'de> Deserializer<'de> for Value<'de> {
         match self.node {
             Node::One(Kind::Message(number), wire) => {
                 let mut fields = self.fields(number, wire.bytes()?)?;
-                MapAccessDeserializer::new(&mut fields).deserialize_enum(name, variants, visitor)
+                MapAccessDeserializer::new(fields.find()?).deserialize_enum(name, variants, visitor)
             }
             Node::Map(kind, run) => {
                 let entries = Entries::new(kind, run, deeper(self.depth)?);
