@@ -64,6 +64,10 @@ impl<K: Send + Sync + 'static> Representation<K> for ByProjection {
     fn accept(&self) -> &'static str {
         Full::<ConfigMap>::new(&ApiResource::erase::<ConfigMap>(&())).accept()
     }
+
+    fn takes_protobuf(&self) -> bool {
+        true
+    }
 }
 
 /// Runs this very program again, with another form; what fails there shows its output here.

@@ -275,7 +275,7 @@ async fn a_watch_that_is_broken_goes_on_where_it_was() {
 async fn an_object_that_cannot_be_taken_in_is_named_and_the_others_are_there() {
     let (mut server, cancel) = (Server::new(), CancellationToken::new());
     let factory = server.builder().watch_list(false).document_bytes_max(20_000).build();
-    let informer = factory.informer::<ConfigMap>().kept();
+    let informer = factory.informer::<ConfigMap>().full();
     factory.start(&cancel).unwrap();
     let head = |name: &str| field(1, [field(1, name), field(3, "web"), field(6, "5")].concat());
     let broken = [head("broken"), field(2, [field(1, "key"), field(2, [0xff, 0xfe])].concat())].concat();
