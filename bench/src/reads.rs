@@ -106,7 +106,7 @@ async fn of_kube_rs(args: &ClientArgs) -> Result<Value, Problem> {
             Arc::new(move |number| {
                 let node = &nodes[pick(number, nodes.len())];
                 let on_node = |pod: &Pod| pod.spec.as_ref().map(|spec| &spec.node_name) == Some(node);
-                drop(black_box(two.state().into_iter().filter(|pod| on_node(pod)).map(|pod| pod.name_any()).count()));
+                let _ = black_box(two.state().into_iter().filter(|pod| on_node(pod)).map(|pod| pod.name_any()).count());
             })
         }),
         ("all, the handles", Arc::new(move |_| drop(black_box(store.state())))),

@@ -10,7 +10,7 @@ use kube::client::Body;
 
 /// A cluster of which one encoding is asked.
 #[derive(Clone)]
-pub struct Wire {
+pub(crate) struct Wire {
     cluster: Cluster,
     json: bool,
     answered: Arc<Mutex<String>>,
@@ -19,13 +19,13 @@ pub struct Wire {
 impl Wire {
     /// With `json` protobuf isn't asked for; otherwise the informer decides.
     #[must_use]
-    pub fn new(cluster: &Cluster, json: bool) -> Self {
+    pub(crate) fn new(cluster: &Cluster, json: bool) -> Self {
         Self { cluster: cluster.clone(), json, answered: Arc::default() }
     }
 
     /// The type of the last answer.
     #[must_use]
-    pub fn answered(&self) -> String {
+    pub(crate) fn answered(&self) -> String {
         self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
