@@ -9,6 +9,7 @@ mod http;
 mod in_process;
 mod late_kind;
 mod live_read;
+mod projection;
 mod protobuf;
 mod versions;
 
