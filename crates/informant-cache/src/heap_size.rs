@@ -37,7 +37,7 @@ impl HeapSampler {
         }
         let (measured, documents) = (self.measured.load(Ordering::Relaxed), self.documents.load(Ordering::Relaxed));
         // Before anything was measured the document is the best guess.
-        let estimate = if documents == 0 { document as u64 } else { document as u64 * measured / documents };
+        let estimate = (document as u64 * measured).checked_div(documents).unwrap_or(document as u64);
         usize::try_from(estimate).unwrap_or(usize::MAX)
     }
 }

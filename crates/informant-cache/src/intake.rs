@@ -14,8 +14,10 @@ pub(crate) enum Filter<K> {
     /// Looks at the whole object.
     Whole(Arc<dyn Fn(&K) -> bool + Send + Sync>),
     /// Looks at a few fields, read from the document.
-    Part(Arc<dyn Fn(&Document<'_>) -> Result<bool, DecodeError> + Send + Sync>),
+    Part(PartFilter),
 }
+
+pub(crate) type PartFilter = Arc<dyn Fn(&Document<'_>) -> Result<bool, DecodeError> + Send + Sync>;
 
 /// What an informer does with each object that it receives, whichever way it came: list, stream or watch.
 ///

@@ -44,6 +44,9 @@ pub struct PackedObject<K> {
 /// Finds out whether a document can be decoded.
 type Check = dyn Fn(&Document<'_>) -> Result<(), DecodeError> + Send + Sync;
 
+/// Makes something of a document.
+type Reads<T> = Box<dyn Fn(&Document<'_>) -> T + Send + Sync>;
+
 /// Keeps objects packed.
 pub(crate) struct Packed<K> {
     pack: Arc<Pack<K>>,
@@ -60,9 +63,9 @@ pub(crate) struct Packed<K> {
 
 /// What the objects of an informer share.
 pub(crate) struct Pack<K> {
-    decode: Box<dyn Fn(&Document<'_>) -> Result<K, DecodeError> + Send + Sync>,
+    decode: Reads<Result<K, DecodeError>>,
     /// What the decoded object takes.
-    size: Box<dyn Fn(&Document<'_>) -> usize + Send + Sync>,
+    size: Reads<usize>,
     hot: Hot<K>,
     buffers: codec::Buffers,
 }

@@ -22,11 +22,16 @@ impl<'de> Value<'de> {
         Ok(match self.node {
             Node::Null => true,
             Node::Text(_) | Node::List(..) | Node::Map(..) => false,
-            Node::Zero(kind) => match kind {
-                Kind::Bytes | Kind::Strings | Kind::Time | Kind::MicroTime | Kind::Raw | Kind::SchemaOrArray(_) => true,
-                Kind::SchemaOrStrings(_) => true,
-                _ => false,
-            },
+            Node::Zero(kind) => matches!(
+                kind,
+                Kind::Bytes
+                    | Kind::Strings
+                    | Kind::Time
+                    | Kind::MicroTime
+                    | Kind::Raw
+                    | Kind::SchemaOrArray(_)
+                    | Kind::SchemaOrStrings(_)
+            ),
             Node::One(kind, wire) => match kind {
                 Kind::Time | Kind::MicroTime => wire.bytes()?.is_empty(),
                 Kind::Raw => matches!(scalar::raw(wire.bytes()?)?.trim_ascii(), b"" | b"null"),
