@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::Api;
 use kube::runtime::reflector::{self, ObjectRef, Store, reflector};
 use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Client, ResourceExt};
+use kube::Client;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -106,7 +106,7 @@ async fn of_kube_rs(args: &ClientArgs) -> Result<Value, Problem> {
             Arc::new(move |number| {
                 let node = &nodes[pick(number, nodes.len())];
                 let on_node = |pod: &Pod| pod.spec.as_ref().map(|spec| &spec.node_name) == Some(node);
-                let _ = black_box(two.state().into_iter().filter(|pod| on_node(pod)).map(|pod| pod.name_any()).count());
+                drop(black_box(two.state().into_iter().filter(|pod| on_node(pod)).collect::<Vec<_>>()));
             })
         }),
         ("all, the handles", Arc::new(move |_| drop(black_box(store.state())))),

@@ -76,8 +76,8 @@ impl Watch {
                 },
                 Doing::Sending { next, last, .. } if next > last => self.doing = Doing::Waiting,
                 Doing::Sending { first, next, last, rate, began } => {
-                    if rate > 0 {
-                        let due = began + Duration::from_micros((next - first) * 1_000_000 / rate);
+                    if let Some(after) = ((next - first) * 1_000_000).checked_div(rate) {
+                        let due = began + Duration::from_micros(after);
                         // The timer's step is a millisecond: what's due within it goes at once.
                         if due > Instant::now() {
                             tokio::time::sleep_until(due).await;
