@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p informant-bench --example projection`
 
+#![allow(clippy::disallowed_methods, reason = "it measures real time")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
