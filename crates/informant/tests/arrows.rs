@@ -21,6 +21,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("informant-cli", &["informant"]),
     ("xtask", &[]),
+    // Measures them, and ships with none of them.
+    ("informant-bench", &["informant-apiserver", "informant-cache"]),
 ];
 
 /// Foreign crates, and which of ours must not ship with them, with the reason.
