@@ -71,7 +71,9 @@ async fn informers_and_their_handlers_are_counted_and_nothing_is_told_of_those_t
     assert_eq!(value(&page, r#"informer_watch_restarts_total{informer="configmaps/v1",reason="idle"}"#), Some(0.0));
     assert_eq!(value(&page, r#"informer_undecodable_total{informer="configmaps/v1"}"#), Some(0.0));
     api.delete("a", &DeleteParams::default()).await.unwrap();
-    let page = until(address, "/metrics", |page| bytes(page) == bytes(&before)).await;
+    // The tables and backlogs keep their room.
+    let most = bytes(&page);
+    let page = until(address, "/metrics", |page| bytes(page) + 200.0 < most).await;
     assert_eq!(
         value(&page, r#"informer_objects{informer="configmaps/v1"}"#),
         value(&before, r#"informer_objects{informer="configmaps/v1"}"#)
