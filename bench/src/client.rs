@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use kube::api::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::Problem;
@@ -55,6 +56,12 @@ pub struct ClientArgs {
     /// After that: a relist in which so many of a thousand objects have changed; may be given again
     #[arg(long)]
     pub relist: Vec<u64>,
+}
+
+/// The custom resource among the kinds.
+pub(crate) fn widgets() -> ApiResource {
+    let kind = GroupVersionKind::gvk("bench.informant.test", "v1", "Widget");
+    ApiResource::from_gvk_with_plural(&kind, "widgets")
 }
 
 fn events(text: &str) -> Result<(u64, u64), String> {

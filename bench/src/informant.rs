@@ -8,14 +8,13 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::ApiResource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::Problem;
-use crate::client::{ClientArgs, Seen, phases, prepare};
+use crate::client::{ClientArgs, Seen, phases, prepare, widgets};
 use crate::measure::{Span, peak, processor, resident, settle};
 use crate::wire::Wire;
 
@@ -82,13 +81,7 @@ async fn of_kind(args: &ClientArgs, factory: &InformerFactory, wire: &Wire) -> R
         "endpointslices" => typed::<EndpointSlice>(args, factory, wire).await,
         "events" => typed::<Event>(args, factory, wire).await,
         "widgets" => {
-            let resource = ApiResource {
-                group: "bench.informant.test".to_owned(),
-                version: "v1".to_owned(),
-                api_version: "bench.informant.test/v1".to_owned(),
-                kind: "Widget".to_owned(),
-                plural: "widgets".to_owned(),
-            };
+            let resource = widgets();
             if args.form == "metadata" {
                 return measure(args, factory, factory.metadata_for(resource).from(wire.clone()).full()).await;
             }

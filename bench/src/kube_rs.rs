@@ -10,7 +10,7 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::events::v1::Event as KubeEvent;
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::{Api, DynamicObject};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::{self, reflector};
 use kube::runtime::watcher::{self, Event, watcher};
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::Problem;
-use crate::client::{ClientArgs, Seen, phases, prepare};
+use crate::client::{ClientArgs, Seen, phases, prepare, widgets};
 use crate::measure::{Span, peak, processor, resident, settle};
 
 /// Measures it.
@@ -35,13 +35,7 @@ pub async fn run(args: ClientArgs) -> Result<Value, Problem> {
         "endpointslices" => measure::<EndpointSlice>(&args, Api::all(client), ()).await,
         "events" => measure::<KubeEvent>(&args, Api::all(client), ()).await,
         "widgets" => {
-            let resource = ApiResource {
-                group: "bench.informant.test".to_owned(),
-                version: "v1".to_owned(),
-                api_version: "bench.informant.test/v1".to_owned(),
-                kind: "Widget".to_owned(),
-                plural: "widgets".to_owned(),
-            };
+            let resource = widgets();
             measure::<DynamicObject>(&args, Api::all_with(client, &resource), resource).await
         }
         other => Err(format!("no kind is called {other}").into()),

@@ -4,15 +4,13 @@
 //! An object that the store has already (same uid and resource version) is staged as it is: not decoded, not copied.
 //! So a relist costs one pointer per unchanged object, and memory for the changed ones only.
 
-use std::hash::BuildHasher;
-
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use crate::key::ObjectKey;
 use crate::object::Cached;
 use crate::representation::Representation;
-use crate::store::{FixedState, Store};
+use crate::store::{Store, hash};
 
 /// One change for the store.
 pub(crate) enum Delta<K> {
@@ -101,7 +99,7 @@ impl<K> Staging<K> {
 
     fn put(&mut self, staged: Staged<K>) {
         let Self { objects, positions } = self;
-        let hash = |key: &ObjectKey| FixedState::default().hash_one(key);
+        let hash = |key: &ObjectKey| hash(key.as_str());
         let key_at = |position: usize| objects.get(position).map(Staged::key);
         let entry = positions.entry(
             hash(staged.key()),
@@ -124,9 +122,9 @@ impl<K> Staging<K> {
 
     /// Whether the server has this object.
     pub(crate) fn holds(&self, key: &ObjectKey) -> bool {
-        let found = self.positions.find(FixedState::default().hash_one(key), |position| {
-            self.objects.get(*position).is_some_and(|staged| staged.key() == key)
-        });
+        let found = self
+            .positions
+            .find(hash(key.as_str()), |position| self.objects.get(*position).is_some_and(|staged| staged.key() == key));
         found.and_then(|position| self.objects.get(*position)).is_some_and(|staged| !matches!(staged, Staged::Gone(_)))
     }
 }

@@ -7,14 +7,17 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Deserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserializer, forward_to_deserialize_any};
 use serde_json::{Map, Value};
 
 /// The first objects are all measured.
 const FIRST: u64 = 16;
 /// And of the others one in so many.
 const STRIDE: u64 = 128;
+
+/// The counters that an `Arc` has beside what it holds.
+pub(crate) const ARC_COUNTERS: usize = 2 * size_of::<usize>();
 
 /// Estimates what objects take by measuring some of them.
 #[derive(Debug, Default)]
@@ -193,14 +196,6 @@ impl<'de> MapAccess<'de> for Fields<'de> {
     }
 }
 
-macro_rules! as_any {
-    ($($method:ident)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            self.deserialize_any(visitor)
-        })*
-    };
-}
-
 impl<'de> Deserializer<'de> for Measured<'de> {
     type Error = Error;
 
@@ -244,27 +239,8 @@ impl<'de> Deserializer<'de> for Measured<'de> {
         self.value.deserialize_enum(name, variants, visitor)
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_any(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _len: usize,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.deserialize_any(visitor)
-    }
-
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, _name: &'static str, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_any(visitor)
-    }
-
-    as_any! {
-        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16
-        deserialize_u32 deserialize_u64 deserialize_f32 deserialize_f64 deserialize_char deserialize_str
-        deserialize_string deserialize_bytes deserialize_byte_buf deserialize_unit deserialize_seq deserialize_map
-        deserialize_identifier deserialize_ignored_any
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct
+        map identifier ignored_any
     }
 }

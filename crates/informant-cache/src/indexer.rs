@@ -11,7 +11,7 @@ mod value_sets;
 use std::any::Any;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
@@ -21,7 +21,7 @@ use self::bucket::Bucket;
 use self::value_sets::{SetId, ValueSets};
 use crate::key::ObjectKey;
 use crate::object::Cached;
-use crate::store::{FixedState, Store};
+use crate::store::{FixedState, Store, hash};
 
 /// An index over an informer's objects, made by [`SharedInformer::index`](crate::SharedInformer::index).
 ///
@@ -77,10 +77,6 @@ struct ValueIndex<K, V> {
 struct Member<K> {
     object: Cached<K>,
     values: SetId,
-}
-
-fn hash(key: &str) -> u64 {
-    FixedState::default().hash_one(key)
 }
 
 /// How many objects are named that couldn't be indexed.

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::document::Document;
 use crate::error::DecodeError;
+use crate::heap_size::ARC_COUNTERS;
 use crate::key::ObjectKey;
 use crate::projection::Projection;
 use crate::representation::Held;
@@ -194,9 +195,8 @@ impl<K> Cached<K> {
     /// About how many bytes it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let Entry { key, identity, held_bytes, .. } = &*self.entry;
-        // An `Arc` has two counters beside what it holds.
-        let counters = 2 * size_of::<usize>();
-        let own = counters + size_of::<Entry<K>>() + counters + key.as_str().len() + identity.len();
+        // The entry and the key's text are each shared.
+        let own = 2 * ARC_COUNTERS + size_of::<Entry<K>>() + key.as_str().len() + identity.len();
         u64::from(*held_bytes) + own as u64
     }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::document::Document;
 use crate::error::DecodeError;
-use crate::heap_size::{HeapSampler, heap_size, loose_size};
+use crate::heap_size::{ARC_COUNTERS, HeapSampler, heap_size, loose_size};
 use crate::object::Metadata;
 use crate::packed::PackedObject;
 use crate::selector::Selector;
@@ -185,8 +185,7 @@ where
 
     /// What the object takes: measured for some, and estimated for the others by the length of their documents.
     pub(crate) fn size(&self, document: &Document<'_>) -> usize {
-        // An `Arc` has two counters.
-        let own = 2 * size_of::<usize>() + size_of::<K>();
+        let own = ARC_COUNTERS + size_of::<K>();
         own + self.sizes.estimate(document.len(), || {
             let mut object: serde_json::Value = document.decode().ok()?;
             if !self.managed_fields {

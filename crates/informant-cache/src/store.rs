@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, RwLock};
 
 pub(crate) use generation::LARGE;
-pub(crate) use table::{FixedState, Table};
+pub(crate) use table::{FixedState, Table, hash};
 use tokio::sync::watch;
 pub(crate) use visible::{Appearing, Visible};
 

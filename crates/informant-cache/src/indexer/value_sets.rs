@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
+use crate::heap_size::ARC_COUNTERS;
 use crate::store::FixedState;
 
 /// The number of a list of values.
@@ -78,7 +79,7 @@ impl<V: Eq + Hash> ValueSets<V> {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let values: usize = self.sets.iter().map(|set| 2 * size_of::<usize>() + size_of_val(&*set.values)).sum();
+        let values: usize = self.sets.iter().map(|set| ARC_COUNTERS + size_of_val(&*set.values)).sum();
         values
             + self.sets.capacity() * size_of::<Set<V>>()
             + self.free.capacity() * size_of::<SetId>()

@@ -5,6 +5,7 @@ use std::mem::size_of;
 use std::sync::Arc;
 
 use super::strings::LONGEST;
+use crate::heap_size::ARC_COUNTERS;
 
 /// What a value holds beyond its own size.
 pub trait HeapBytes {
@@ -27,7 +28,7 @@ impl HeapBytes for Box<str> {
 impl HeapBytes for Arc<str> {
     /// A shared one is counted with the table that it's in.
     fn heap_bytes(&self) -> usize {
-        if self.len() > LONGEST { self.len() + 2 * size_of::<usize>() } else { 0 }
+        if self.len() > LONGEST { self.len() + ARC_COUNTERS } else { 0 }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::{Projection, Strings};
 use crate::document::Document;
 use crate::error::DecodeError;
+use crate::heap_size::ARC_COUNTERS;
 use crate::representation::{Held, Representation};
 
 /// Keeps of each object what a [`Projection`] asks for, its texts shared between the objects of the informer.
@@ -14,9 +15,6 @@ pub struct Projected<V> {
     strings: Strings,
     object: PhantomData<fn() -> V>,
 }
-
-/// The counters in front of a shared object.
-const COUNTERS: usize = 16;
 
 impl<V: Projection> Projected<V> {
     /// The representation that keeps a `V`.
@@ -43,7 +41,7 @@ impl<V: Projection> Representation<V> for Projected<V> {
             Held::Full(object) => object.heap_bytes(),
             Held::Packed(_) => 0,
         };
-        size_of::<V>() + COUNTERS + own + V::plan().opaque_bytes(document)
+        size_of::<V>() + ARC_COUNTERS + own + V::plan().opaque_bytes(document)
     }
 
     fn shared_bytes(&self) -> usize {

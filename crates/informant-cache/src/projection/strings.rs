@@ -1,20 +1,18 @@
 //! Texts that are kept once, however many objects hold them.
 
 use std::fmt;
-use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex};
 
 use hashbrown::HashTable;
 
+use crate::heap_size::ARC_COUNTERS;
 use crate::lock::lock;
-use crate::store::FixedState;
+use crate::store::hash;
 
 /// The longest text that's shared, in bytes. It bounds what the table can hold on to; longer ones hardly repeat.
 pub(super) const LONGEST: usize = 256;
 /// The table isn't looked through before it has this many texts.
 const SWEEP_MIN: usize = 1024;
-/// The counters in front of a shared text.
-const COUNTERS: usize = 16;
 
 /// Texts that are kept once, however many objects hold them: namespaces, nodes, images, labels.
 ///
@@ -41,10 +39,6 @@ impl Default for Inner {
     }
 }
 
-fn hash(text: &str) -> u64 {
-    FixedState::default().hash_one(text)
-}
-
 // === impl Strings ===
 
 impl Strings {
@@ -69,7 +63,7 @@ impl Strings {
             inner.sweep();
         }
         let shared: Arc<str> = Arc::from(text);
-        inner.bytes += text.len() + COUNTERS;
+        inner.bytes += text.len() + ARC_COUNTERS;
         inner.table.insert_unique(hashed, Arc::clone(&shared), |text| hash(text));
         shared
     }
@@ -108,7 +102,7 @@ impl Inner {
         let mut bytes = 0;
         self.table.retain(|text| {
             let held = Arc::strong_count(text) > 1;
-            bytes += if held { text.len() + COUNTERS } else { 0 };
+            bytes += if held { text.len() + ARC_COUNTERS } else { 0 };
             held
         });
         self.bytes = bytes;

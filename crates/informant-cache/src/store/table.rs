@@ -20,8 +20,9 @@ pub(crate) struct Table<K> {
     bytes: u64,
 }
 
-fn hash(key: &str) -> u64 {
-    FixedState::default().hash_one(key)
+/// The hash of a key, or of another text.
+pub(crate) fn hash(text: &str) -> u64 {
+    FixedState::default().hash_one(text)
 }
 
 impl<K> Default for Table<K> {
